@@ -94,8 +94,8 @@ class CommitNote:
         partition: Columns that the table is partitioned by.
         adopted_at: Position of rows that another writer wrote without one, before this pipeline
             adopted the table. The table contains every change below it. Empty: no such rows.
-        fences: Whether the commit only fences older writers. It copies the progress that its writer
-            had read; an older writer may have committed since.
+        fences: Whether the commit only fences older writers, or changes the schema before a batch.
+            It copies the progress that its writer had read; another one may have committed since.
         transaction: Id of the source transaction, if the commit has no other one and each
             transaction is to be a version of its own; else empty.
         committed_ms: Time of this transaction in the source (milliseconds); 0: unknown.

@@ -5,6 +5,11 @@ never equal the source's again. So a sink checks the commits after the newest kn
 write of a table, and checks them again after the write. Maintenance is allowed: the log's actions,
 and not a list of names, show that a commit changes no row.
 
+A *late* commit is one of lakeingest: of a driver that stood still while a later one took the lake
+over and wrote the table. Hudi's timeline accepts it. Its rows were merged without the later
+driver's, and its note stores outdated progress, so it is refused whatever the settings say. Its
+token shows it: a later driver's is higher.
+
 Rejected: to revert the change automatically. Its author may have intended it, and a lake that
 repairs itself hides it.
 """
@@ -15,7 +20,7 @@ from collections.abc import Iterable, Iterator
 
 from lakeingest.commit_note import CommitNote, is_maintenance
 from lakeingest.engine.commit import Commit
-from lakeingest.errors import DataError
+from lakeingest.errors import DataError, load_anew
 
 
 def without_reverted(commits: Iterable[Commit]) -> Iterator[Commit]:
@@ -29,6 +34,47 @@ def without_reverted(commits: Iterable[Commit]) -> Iterator[Commit]:
         if top is None or commit.version <= top:
             yield commit
             top = commit.restored if commit.restored is not None else top
+
+
+def since_known(commits: Iterable[Commit], since: int) -> Iterator[Commit]:
+    """Yield the commits after ``since``, and older ones down to the newest with rows of lakeingest.
+
+    Args:
+        commits: The table's commits, newest first; read as far as needed.
+        since: Version up to which the commits are known.
+    """
+    for commit in without_reverted(commits):
+        yield commit
+        if commit.version <= since and _note_of_rows(commit) is not None:
+            return
+
+
+def late_commit(commits: Iterable[Commit]) -> Commit | None:
+    """Return the newest late commit; None: there is none.
+
+    A driver that commits behind a later one's fence alone has missed no rows: the later driver
+    repeats its fence with the progress of that commit.
+
+    Args:
+        commits: See ``since_known``.
+    """
+    lowest: tuple[Commit, CommitNote] | None = None
+    for commit in commits:
+        note = _note_of_rows(commit)
+        if note is None:
+            continue
+        if lowest is None or note.token < lowest[1].token:
+            lowest = commit, note
+        # A run that tries a batch again may begin with a lower token than its last one.
+        elif note.token > lowest[1].token and note.run != lowest[1].run:
+            return lowest[0]
+    return None
+
+
+def _note_of_rows(commit: Commit) -> CommitNote | None:
+    """Return the note of a commit by which lakeingest wrote rows; None: it is another commit."""
+    note = CommitNote.from_json(commit.metadata)
+    return None if note is None or note.fences else note
 
 
 def foreign_change(commits: Iterable[Commit], since: int) -> Commit | None:
@@ -69,6 +115,22 @@ def foreign_change_error(collection: str, commit: Commit, since: int, repair: st
         f"at version {commit.version}, after version {since} of lakeingest. They may not equal the "
         f"source's any more. Nothing of this batch was published. {repair} To keep the change, set "
         "lakeingest.foreign.changes=accept."
+    )
+
+
+def late_commit_error(collection: str, commit: Commit, repair: str) -> DataError:
+    """Return the error of a table with a late commit.
+
+    Args:
+        collection: The source table.
+        commit: The late commit.
+        repair: Sentence that says how to revert it.
+    """
+    return DataError(
+        f"A driver that had been replaced by a later one woke up and wrote table '{collection}': "
+        f"{commit.operation or 'a write'} at version {commit.version}. It did not know the rows of "
+        "the later driver, so rows may be older than the source's. Nothing of this batch was "
+        f"published. {repair} If that is not possible, {load_anew(collection)}."
     )
 
 

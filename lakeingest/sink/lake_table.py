@@ -16,7 +16,13 @@ from lakeingest.engine.commit import Commit
 from lakeingest.errors import TransientError
 from lakeingest.sink import progress
 from lakeingest.sink.contract import TableState
-from lakeingest.sink.foreign_changes import foreign_change, foreign_change_error
+from lakeingest.sink.foreign_changes import (
+    foreign_change,
+    foreign_change_error,
+    late_commit,
+    late_commit_error,
+    since_known,
+)
 
 
 @dataclass(frozen=True)
@@ -132,9 +138,13 @@ class LakeTable(ABC):
             Whether another writer changed rows.
 
         Raises:
-            DataError: Another writer changed rows and may not.
+            DataError: Another writer changed rows and may not, or a driver committed late.
         """
-        commit = foreign_change(self.commits(), since)
+        commits = [*since_known(self.commits(), since)]
+        late = late_commit(commits)
+        if late is not None:
+            raise late_commit_error(collection, late, self.repair(since))
+        commit = foreign_change(commits, since)
         if commit is not None and not accepted:
             raise foreign_change_error(collection, commit, since, self.repair(since))
         return commit is not None

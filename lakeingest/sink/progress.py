@@ -14,11 +14,12 @@ from lakeingest.sink.foreign_changes import without_reverted
 
 
 def newest_note(commits: Iterable[Commit]) -> tuple[int, CommitNote | None]:
-    """Return the table's newest version and its progress, with the newest run and token.
+    """Return the table's newest version and its progress, with the highest token and its run.
 
     It skips newer commits of other writers (OPTIMIZE, VACUUM). It also skips fences: only a commit
     of rows shows the progress, because the writer of a fence may have read too little. It skips the
-    progress of commits that a restore reverted, but their tokens count.
+    progress of commits that a restore reverted, but their tokens count. The newest commit need not
+    have the highest token: the ``ALTER TABLE`` of a driver that stood still may come late.
 
     Args:
         commits: The table's commits, newest first; read as far as needed.
@@ -32,7 +33,9 @@ def newest_note(commits: Iterable[Commit]) -> tuple[int, CommitNote | None]:
     def record(commit: Commit) -> Commit:
         nonlocal version, newest
         version = max(version, commit.version)
-        newest = newest or CommitNote.from_json(commit.metadata)
+        note = CommitNote.from_json(commit.metadata)
+        if note is not None and (newest is None or note.token > newest.token):
+            newest = note
         return commit
 
     for commit in without_reverted(map(record, commits)):

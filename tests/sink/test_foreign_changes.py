@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 from deltalake import DeltaTable
@@ -12,16 +13,20 @@ from pyspark.sql import SparkSession
 from lakeingest.commit_note import fence_token, token
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import DataError
-from lakeingest.sink.foreign_changes import foreign_change
+from lakeingest.sink.contract import TableState
+from lakeingest.sink.delta.commit import DeltaLakeTable
+from lakeingest.sink.delta.evolution import SchemaAlteration
+from lakeingest.sink.foreign_changes import foreign_change, late_commit, since_known
 from lakeingest.sink.progress import newest_note
 from tests.apply.published import table
 from tests.apply.written import WrittenLog, change
 from tests.notes import commit_note
 
 
-def ours(version: int, batch: int, *, fence: bool = False) -> Commit:
-    own = fence_token(2, 0) if fence else token(2, batch)
-    return Commit(version=version, metadata=commit_note("a", batch=batch, token=own).to_json())
+def ours(version: int, batch: int, *, writer: int = 2, fence: bool = False) -> Commit:
+    own = fence_token(writer, 0) if fence else token(writer, batch)
+    note = commit_note("a", writer=writer, batch=batch, token=own, fences=fence)
+    return Commit(version=version, metadata=note.to_json())
 
 
 def theirs(version: int, *, changes: bool = True, restored: int | None = None) -> Commit:
@@ -66,6 +71,22 @@ def test_progress_that_a_restore_took_back_is_not_the_tables_but_its_token_count
     version, note = newest_note(newest_first(*log))
     assert note is not None
     assert (version, note.batch, note.token) == (5, 2, token(2, 3))
+
+
+def test_a_commit_of_a_driver_that_was_replaced_is_late_behind_rows_of_a_later_one() -> None:
+    late = ours(4, 9, writer=1)
+    log = (ours(1, 8, writer=1), ours(2, 8, fence=True), ours(3, 9), late, ours(5, 1, writer=3))
+    assert late_commit(since_known(newest_first(*log), 3)) == late
+    # Behind its fence alone: the next fence copies the progress. And a batch that is tried again.
+    assert late_commit(since_known(newest_first(*log[:2], late), 1)) is None
+    assert late_commit(since_known(newest_first(*log[:3], ours(4, 8)), 2)) is None
+
+
+def test_an_alter_table_that_comes_late_shows_neither_progress_nor_who_writes() -> None:
+    before, batch = (commit_note("a", batch=number) for number in (1, 2))
+    alteration = SchemaAlteration(cast(DeltaLakeTable, None), batch, TableState(1, before))
+    late = Commit(version=3, metadata=alteration._note.to_json())
+    assert newest_note([late, ours(2, 5)]) == (3, commit_note("a", writer=2, batch=5))
 
 
 @pytest.mark.slow

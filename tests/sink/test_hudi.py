@@ -79,14 +79,19 @@ def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
     """The old writer looked at the token, was stopped, and goes on after the new one's fence."""
     known = hudi_lake.apply(insert(1, 1, n=1))
     fenced = hudi_lake.sink.fence(known, 2, "run 2")
+    note = hudi_lake.note(2, writer=2, run="run 2")
+    published = hudi_lake.sink.apply(hudi_lake.changeset(delete(1, 3)), note, fenced)
     with monkeypatch.context() as stopped:
         stopped.setattr(HudiTable, "newest_note", lambda _: (-1, None))
         with pytest.raises(FencedError):
             hudi_lake.apply(insert(2, 2, n=2))
+    hudi_lake.restart(foreign=True)
+    with pytest.raises(DataError, match="had been replaced by a later one"):
+        hudi_lake.sink.state(COLLECTION, published.version)
     later = changeset(hudi_lake.spark, [insert(3, 3, n=3)])
     note = hudi_lake.note(3, writer=2, run="run 2")
     with pytest.raises(FencedError, match="Another writer committed"):
-        hudi_lake.sink.apply(later, note, fenced)
+        hudi_lake.sink.apply(later, note, published)
 
 
 CLEANED = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "1"}

@@ -47,7 +47,7 @@ class SchemaAlteration:
         """
         self._table = table
         self._note = replace(
-            previous.note, token=schema_token(note.token), run=note.run, fences=False
+            previous.note, token=schema_token(note.token), run=note.run, fences=True
         )
 
     def enable_local_time(self, change: SchemaChange, present: StructType) -> None:
@@ -82,6 +82,7 @@ class SchemaAlteration:
 
     def _alter(self, action: str) -> None:
         # ALTER TABLE has no txnVersion. The empty commit before it fails if this writer is fenced.
+        # If this writer stands still between the two, ``newest_note`` passes over the ALTER's note.
         self._table.append_nothing(self._note)
         metadata = {"spark.databricks.delta.commitInfo.userMetadata": self._note.to_json()}
         session = own_session(self._table.spark, metadata)
