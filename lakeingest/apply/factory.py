@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from lakeingest.config.model import PipelineConfig
+from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.delta.log_store import fences, log_store_of
 from lakeingest.errors import ConfigError
 from lakeingest.ledger.delta import DeltaLedger
@@ -12,6 +13,7 @@ from lakeingest.session import require_hudi
 from lakeingest.sink.contract import Sink
 from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.hudi.adopt import HudiAdoption
+from lakeingest.sink.hudi.adopted_table import Placeholders
 from lakeingest.sink.hudi.options import HudiSettings, TableType
 from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.sink.routed import RoutedSink
@@ -117,4 +119,6 @@ def _settings(spark: SparkSession, config: PipelineConfig, table_format: str) ->
 
 def open_adoption(spark: SparkSession, config: PipelineConfig) -> HudiAdoption:
     """Return the adoption, which takes over tables that Hudi Streamer wrote."""
-    return HudiAdoption(spark, _open_hudi(spark, config), config.unavailable_placeholder)
+    encodings = Encodings(placeholder=config.unavailable_placeholder)
+    placeholders = Placeholders(encodings.text_marks(), encodings.placeholder_bytes())
+    return HudiAdoption(spark, _open_hudi(spark, config), placeholders)

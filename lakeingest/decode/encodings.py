@@ -86,6 +86,12 @@ class Encodings:
         """Return the placeholder's octets as Java's signed bytes, as integer arrays have them."""
         return tuple(code - 256 if code > 127 else code for code in self.placeholder_bytes())
 
+    def text_marks(self) -> tuple[str, ...]:
+        """Return the forms in a text column: as text, as bytea's base64, as an hstore's JSON."""
+        raw = self.placeholder_bytes()
+        encoded = base64.b64encode(raw).decode()
+        return raw.decode(errors="replace"), encoded, self.hstore_mark()
+
     def hstore_mark(self) -> str:
         """Return the JSON text of an unavailable hstore in mode ``json``."""
         text = _json_text(self.placeholder_bytes().decode(errors="replace"))

@@ -24,7 +24,6 @@ digits on, so its NULL is practically always a NULL.
 
 from __future__ import annotations
 
-import base64
 from functools import lru_cache
 
 from pyspark.sql import Column
@@ -50,11 +49,10 @@ AMBIGUOUS_NULL = "an update with NULL may mean that the value did not change"
 def unavailable(wire: Column, column: SourceColumn, encodings: Encodings) -> Column | None:
     """Return a condition: this wire value stands for "unchanged, not sent"; None if it cannot."""
     raw = encodings.placeholder_bytes()
-    text = raw.decode(errors="replace")
-    encoded = base64.b64encode(raw).decode()
+    text, encoded, _ = encodings.text_marks()
     kind = column.type.wire
     if isinstance(kind, StringType):
-        return F.coalesce(wire.isin(text, encoded, encodings.hstore_mark()), F.lit(False))
+        return F.coalesce(wire.isin(*encodings.text_marks()), F.lit(False))
     if isinstance(kind, BinaryType):
         return F.coalesce(wire == F.lit(raw), F.lit(False))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, BinaryType):

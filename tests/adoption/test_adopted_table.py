@@ -11,11 +11,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.commit_note import CommitNote, schema_token, token
+from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.hudi.streamer import newest_checkpoint, rows_elsewhere, table_properties
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.position import after
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.adopt import HudiAdoption
+from lakeingest.sink.hudi.adopted_table import Placeholders, without_placeholders
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from tests.adoption.streamer import PLACEHOLDER, writer_options
@@ -45,6 +47,11 @@ ADOPTED_AT = after(0, 100, 0)
 FIRST = [(key, key, f"body {key}", 10, "c") for key in (1, 2, 3)]
 SECOND = [(1, 11, PLACEHOLDER, 20, "u"), (3, 3, None, 21, "d"), (4, 4, PLACEHOLDER, 22, "c")]
 """Key 3 is deleted, and the value of 4 was never there."""
+
+
+def placeholders(setting: str = PLACEHOLDER) -> Placeholders:
+    encodings = Encodings(placeholder=setting)
+    return Placeholders(encodings.text_marks(), encodings.placeholder_bytes())
 
 
 def streamed(
@@ -77,7 +84,7 @@ def adopted(spark: SparkSession, root: Path, **more: str) -> tuple[Lake, HudiAdo
 
     lake = Lake(spark, new, {})
     assert isinstance(lake.sink, HudiSink)
-    adoption = HudiAdoption(spark, lake.sink, PLACEHOLDER)
+    adoption = HudiAdoption(spark, lake.sink, placeholders())
     assert adoption.pending(COLLECTION)
     with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline"):
         lake.sink.state(COLLECTION)
@@ -106,7 +113,7 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     kept = table_properties(spark, path)
     strict = HudiSink(spark, sink_settings(str(tmp_path), hard=True), HudiSettings())
     with pytest.raises(DataError, match="rows of the Hudi table .* hold Debezium's placeholder"):
-        HudiAdoption(spark, strict, PLACEHOLDER).check(COLLECTION)
+        HudiAdoption(spark, strict, placeholders()).check(COLLECTION)
     lake, adoption = adopted(spark, tmp_path)
     assert not adoption.pending(COLLECTION)
     old = {1: (11, "body 1"), 2: (2, "body 2"), 4: (4, None), 7: (7, "body 7")}
@@ -143,6 +150,19 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     after = table_properties(spark, path)
     assert {key: after.get(key) for key in kept} == kept
     assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
+
+
+@pytest.mark.parametrize("setting", ["gone", "hex:676f6e65"])
+def test_a_placeholder_is_recognised_in_text_octets_an_hstore_and_a_map(
+    spark: SparkSession, setting: str
+) -> None:
+    texts = [(text, b"", {"gone": "k"}) for text in ("gone", '{"gone":"gone"}', "kept")]
+    rows = [*texts, ("", b"gone", {"k": "gone"}), ("", b"", {"gone": "gone"})]
+    stored = spark.createDataFrame(rows, "t STRING, b BINARY, m MAP<STRING,STRING>")
+    found, has_placeholder = without_placeholders(stored, placeholders(setting))
+    assert stored.where(has_placeholder).count() == 4
+    nulls = found.select(*(F.count_if(F.col(name).isNull()) for name in "tbm")).first()
+    assert nulls == (2, 1, 1)
 
 
 def test_a_table_in_buckets_is_not_adopted_without_being_told_of_them(

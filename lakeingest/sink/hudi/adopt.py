@@ -33,6 +33,7 @@ from lakeingest.sink.foreign_files import refuse_tombstones
 from lakeingest.sink.hudi.adopted_table import (
     OPERATION,
     ORDERING,
+    Placeholders,
     adopted_options,
     key_fields,
     refuse_other_index,
@@ -51,12 +52,12 @@ class HudiAdoption:
     Attributes:
         spark: Session with Hudi's extension.
         sink: Sink that writes the tables after the adoption.
-        placeholder: Debezium's text for an unavailable value.
+        placeholders: Debezium's forms of an unavailable value.
     """
 
     spark: SparkSession
     sink: HudiSink
-    placeholder: str
+    placeholders: Placeholders
 
     def pending(self, collection: str) -> bool:
         """Return whether a table still needs its adoption: it exists and belongs to no pipeline.
@@ -120,7 +121,7 @@ class HudiAdoption:
             raise ConfigError(message)
         if self.sink.settings.null_missing:
             return
-        _, has_placeholder = without_placeholders(present, self.placeholder)
+        _, has_placeholder = without_placeholders(present, self.placeholders)
         affected = present.where(has_placeholder).count()
         if affected:
             message = (
@@ -165,11 +166,11 @@ class HudiAdoption:
     def _repaired_rows(self, table: HudiTable) -> DataFrame:
         """Return the rows with placeholders, with NULL in their place."""
         present = table.read()
-        _, has_placeholder = without_placeholders(present, self.placeholder)
+        _, has_placeholder = without_placeholders(present, self.placeholders)
         affected = present.where(
             has_placeholder if self.sink.settings.null_missing else F.lit(False)
         )
-        rows = local_checkpoint(without_placeholders(affected, self.placeholder)[0])
+        rows = local_checkpoint(without_placeholders(affected, self.placeholders)[0])
         # Read the rows before the write: it may begin with an upgrade, which moves the files.
         rows.count()
         return rows

@@ -23,9 +23,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, MapType, StringType, StructField
 
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import ConfigError, DataError
@@ -253,12 +255,26 @@ def with_lsn_order(rows: DataFrame, names: MetadataColumns) -> DataFrame:
     return rows.withColumns({ORDERING: F.greatest(lsn, named(ORDERING)), OPERATION: operation})
 
 
-def without_placeholders(rows: DataFrame, placeholder: str) -> tuple[DataFrame, Column]:
+@dataclass(frozen=True)
+class Placeholders:
+    """Debezium's forms of an unavailable value, as Hudi Streamer stores them.
+
+    Attributes:
+        texts: Forms in a text column; the first is the plain text, which in a map is the key and
+            the value of an entry.
+        octets: Form in a binary column.
+    """
+
+    texts: tuple[str, ...]
+    octets: bytes
+
+
+def without_placeholders(rows: DataFrame, placeholders: Placeholders) -> tuple[DataFrame, Column]:
     """Replace every placeholder that Hudi stored as a value by NULL.
 
     Args:
         rows: Rows of the table.
-        placeholder: Debezium's text for an unavailable value.
+        placeholders: The forms of an unavailable value.
 
     Returns:
         The new rows, and a condition on the old rows: whether the row has a placeholder.
@@ -266,8 +282,26 @@ def without_placeholders(rows: DataFrame, placeholder: str) -> tuple[DataFrame, 
     has_placeholder = F.lit(False)
     columns = {}
     for item in rows.schema:
-        if item.dataType.typeName() in ("string", "binary"):
-            marker = F.lit(placeholder).cast(item.dataType)
-            has_placeholder = has_placeholder | F.coalesce(named(item.name) == marker, F.lit(False))
-            columns[item.name] = F.when(named(item.name) != marker, named(item.name))
+        is_placeholder = _is_placeholder(item, placeholders)
+        if is_placeholder is not None:
+            has_placeholder = has_placeholder | is_placeholder
+            columns[item.name] = F.when(~is_placeholder, named(item.name))
     return rows.withColumns(columns), has_placeholder
+
+
+def _is_placeholder(item: StructField, placeholders: Placeholders) -> Column | None:
+    """Return whether a column's value is a placeholder; None if it cannot be one.
+
+    Hudi Streamer stores arrays as text, and tables with such columns cannot be adopted.
+    """
+    value, kind = named(item.name), item.dataType
+    if isinstance(kind, StringType):
+        condition = value.isin(*placeholders.texts)
+    elif isinstance(kind, BinaryType):
+        condition = value == F.lit(placeholders.octets)
+    elif isinstance(kind, MapType) and isinstance(kind.valueType, StringType):
+        text = F.lit(placeholders.texts[0])
+        condition = F.element_at(value, text) == text
+    else:
+        return None
+    return F.coalesce(condition, F.lit(False))
