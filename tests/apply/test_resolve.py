@@ -26,7 +26,7 @@ from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.encodings import Encodings
 from lakeingest.decode.json.format import CarriedSchema, JsonFormat
-from lakeingest.decode.types.composed import mapping
+from lakeingest.decode.types.composed import array, mapping
 from lakeingest.decode.types.logical import JSON, PRIMITIVES, SEMANTIC
 from lakeingest.decode.types.logical_type import LogicalType
 from lakeingest.errors import ConfigError, DataError
@@ -214,6 +214,15 @@ def test_decimals_in_a_map_are_refused_where_the_records_write_them_otherwise(
     declared = StructType().add("n", MapType(StringType(), DecimalType(10, 2)))
     with pytest.raises(ConfigError, match=r"'n' .* is declared map<string,decimal\(10,2\)>"):
         settled(row, ddl=declared, spec=spec)
+
+
+def test_an_array_that_hudi_streamer_stored_as_text_says_so() -> None:
+    columns = tuple(SourceColumn(name, array(PRIMITIVES["int32"])) for name in DDL.names)
+    spec = replace(SPEC, format=JsonFormat({b"1": CarriedSchema(0, columns)}))
+    row = replace(stats({"id": [], "note": []}, {"id": 1}), value_tags=frozenset({b"1"}))
+    of_streamer = TableSettings(ORDERS, StructType([DDL["note"]]), adopted=True)
+    with pytest.raises(ConfigError, match=r"'note' of .* is an array .* Take .*\.adopt out"):
+        table_spec(of_streamer, TableBefore(), [row], spec, lambda *_: {}, print)
 
 
 OLD = (SourceColumn("a", JSON.decimal(10, 2)), SourceColumn("b", PRIMITIVES["string"]))

@@ -139,6 +139,7 @@ class TableBook:
                 policies=self._policies(collection),
                 keyless=None if settings.keyless == "stop" else Keyless(settings.keyless),
                 too_large=settings.decimal_too_large,
+                adopted=bool(state and state.note.adopted_at),
             ),
             before,
             batch_stats,

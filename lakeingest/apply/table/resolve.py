@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, StructType
 
 from lakeingest.apply.batch_stats import BatchStats, schema_heights
 from lakeingest.apply.table.cell_guard import refuse_cells
@@ -71,7 +71,7 @@ def table_spec(
     refuse_cells(collection, shown, spec.connector)
     stored = _lake_columns(before.lake, spec)
     declared_columns = (
-        _declared_columns(collection, ddl, shown.columns, spec) if ddl is not None else ()
+        _declared_columns(settings, ddl, shown.columns, spec) if ddl is not None else ()
     )
     lake_types = (
         None if before.lake is None else {column.name: column.type.spark for column in stored}
@@ -182,19 +182,22 @@ def _samples(batch_stats: Sequence[BatchStats], too_large: str | None) -> Sample
 
 
 def _declared_columns(
-    collection: str, ddl: StructType, shown: Sequence[SourceColumn], spec: PipelineSpec
+    settings: TableSettings, ddl: StructType, shown: Sequence[SourceColumn], spec: PipelineSpec
 ) -> tuple[SourceColumn, ...]:
     """Return the declared columns; read them by the records' own schema if the records carry one.
 
     Raises:
         ConfigError: A declared type does not hold the values of the records.
     """
+    collection = settings.collection
     record_columns = {column.name: column for column in shown}
     columns = []
     for column in declared_columns(ddl, spec.encodings):
         record_column = record_columns.get(column.name, column)
         record_type = record_column.type
         read_type = logical.declared_type(record_type, column.type)
+        if read_type is None and settings.adopted and isinstance(record_type.spark, ArrayType):
+            raise _adopted_array_error(collection, column.name)
         if read_type is None:
             message = (
                 f"Column '{column.name}' of table '{collection}' is declared "
@@ -206,6 +209,16 @@ def _declared_columns(
         by_ddl = read_type is column.type
         columns.append(column if by_ddl else replace(record_column, type=read_type))
     return tuple(columns)
+
+
+def _adopted_array_error(collection: str, column: str) -> ConfigError:
+    """Return the error of an array in a table of Hudi Streamer, which casts arrays to text."""
+    return ConfigError(
+        f"Column '{column}' of table '{collection}' is an array at the source, and Hudi Streamer "
+        "stored it as text in the adopted table, from which no array can be read. Nothing of this "
+        f"batch was published. Take lakeingest.table.{collection}.adopt out, and load the table "
+        "anew under another lakeingest.target.path."
+    )
 
 
 def _infer_columns(

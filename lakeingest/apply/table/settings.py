@@ -21,6 +21,7 @@ class TableSettings:
         policies: Policy for each kind of schema change.
         keyless: What identifies a row of a table without a key; None: such a table is refused.
         too_large: Policy for the table's decimals that are too large; None: the pipeline's.
+        adopted: Whether Hudi Streamer made the lake's table.
     """
 
     collection: str
@@ -29,6 +30,7 @@ class TableSettings:
     policies: Policies = field(default_factory=lambda: DEFAULTS)
     keyless: Keyless | None = None
     too_large: str | None = None
+    adopted: bool = False
 
 
 @dataclass(frozen=True)
