@@ -52,9 +52,9 @@ from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.stall_detection import (
     Patience,
+    is_superseded,
     refuse_if_lost,
     refuse_stall,
-    refuse_unknown_ends,
 )
 from lakeingest.apply.summary import BatchSummary, RunSummary, Tally
 from lakeingest.apply.table.catalog import TableBook, Warnings
@@ -179,13 +179,8 @@ class PipelineRun:
                 if not progress or (continuous and written):
                     pace.wait(window_began, is_idle=not progress)
         self._sink.finish()
-        return self._tally.summary(
-            state.head,
-            self._config.source,
-            time.monotonic() - began,
-            jobs.since_last(),
-            self._warnings.all(),
-        )
+        seconds, warnings = time.monotonic() - began, self._warnings.all()
+        return self._tally.summary(state.head, config.source, seconds, jobs.since_last(), warnings)
 
     def _adopt(self) -> None:
         """Adopt the tables that the configuration names for it; most pipelines have none."""
@@ -231,7 +226,12 @@ class PipelineRun:
                 # A killed run wrote a table that nobody knew of: read again up to its END.
                 return complete, True
             state = complete
-            refuse_unknown_ends(window, self._ledger, state.adopted_at)
+            replaces = self._config.source.snapshot_again == "replace"
+            if is_superseded(window, self._ledger, state, replaces=replaces):
+                if window.cut_over is not None:
+                    return self._open_epoch(window.cut_over, state), True
+                self._reader.enlarge(window, state.through)
+                return state, True
             self._checked_window = window
         if not window.batches:
             return self._without_batches(window, state)

@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
+from lakeingest.apply.lake import LakeState
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
 from lakeingest.apply.window.unreadable_records import unreadable_error
@@ -209,46 +210,61 @@ def refuse_if_lost(through: int | None) -> None:
 _DELAY = "lakeingest.transaction.boundary.delay.seconds"
 
 
-def refuse_unknown_ends(window: Window, ledger: DeltaLedger, adopted_at: str) -> None:
-    """Stop if the log goes back to transactions that this lake has never seen.
+def is_superseded(window: Window, ledger: DeltaLedger, state: LakeState, *, replaces: bool) -> bool:
+    """Return whether to apply nothing of a window: its order is not certain, a snapshot follows.
 
-    A connector that sends old transactions again is harmless. A restored database or a replica that
-    took over starts its positions anew, and its new transactions would look old.
+    The snapshot is at the end of the window, or may lie further on than the window reaches.
 
     Args:
         window: A window.
         ledger: Has the transactions that were published.
-        adopted_at: Position above the transactions that another writer applied, which the ledger
-            does not have; empty: there are none.
+        state: The lake. A table that is ahead of the ledger needs the window's batches.
+        replaces: Whether a new snapshot may replace the tables.
 
     Raises:
-        DataError: An END below the frontier is not in the ledger.
+        DataError: The order is not certain, and no snapshot follows.
+    """
+    error = _unknown_ends_error(window, ledger, state.adopted_at)
+    if error is None:
+        return False
+    may_replace = replaces and state.through is None
+    if may_replace and (window.cut_over is not None or not window.ranges.whole):
+        return True
+    raise error
+
+
+def _unknown_ends_error(window: Window, ledger: DeltaLedger, adopted_at: str) -> DataError | None:
+    """Return the error where the log goes back to transactions that this lake has never seen.
+
+    A connector that sends old transactions again is harmless. A restored database or a replica that
+    took over starts its positions anew, and its new transactions would look old. The ledger does
+    not have the transactions up to ``adopted_at``, which another writer applied.
     """
     by_length: dict[int, list[str]] = defaultdict(list)
     for position in window.again:
         if position > adopted_at:
             by_length[len(position)].append(position)
     unknown = sum(map(ledger.unknown_ends, by_length.values()))
-    if unknown:
-        # Then no END says that a transaction has begun.
-        by_rows = any(map(is_by_rows, window.again))
-        late = (
-            f", or they came later than {_DELAY} allows, or are of a table that was added later"
-            if by_rows
-            else ""
-        )
-        anew = "load the lake anew (another lakeingest.target.path)"
-        replaced = (
-            "let the connector start over with a snapshot of all tables (its offsets deleted) and "
-            "set lakeingest.source.snapshot.again=replace, or "
-        )
-        message = (
-            f"{unknown} transactions lie below the last applied position but are not in the "
-            "ledger: the source's log started over (restored database, failover, new slot), or "
-            "its numbers do not follow its commits (MySQL: a group whose primary changed, with "
-            "group_replication_gtid_assignment_block_size above 1; a replica without "
-            f"replica_preserve_commit_order=ON){late}. Their order against the lake is not known, "
-            f"nor what the source lost. Correct that, {'' if by_rows else replaced}{anew}. The "
-            "lake stands at its last publication."
-        )
-        raise DataError(message)
+    if not unknown:
+        return None
+    # Then no END says that a transaction has begun.
+    by_rows = any(map(is_by_rows, window.again))
+    late = (
+        f", or they came later than {_DELAY} allows, or are of a table that was added later"
+        if by_rows
+        else ""
+    )
+    anew = "load the lake anew (another lakeingest.target.path)"
+    replaced = (
+        "let the connector start over with a snapshot of all tables (its offsets deleted) and "
+        "set lakeingest.source.snapshot.again=replace, or "
+    )
+    return DataError(
+        f"{unknown} transactions lie below the last applied position but are not in the "
+        "ledger: the source's log started over (restored database, failover, new slot), or "
+        "its numbers do not follow its commits (MySQL: a group whose primary changed, with "
+        "group_replication_gtid_assignment_block_size above 1; a replica without "
+        f"replica_preserve_commit_order=ON){late}. Their order against the lake is not known, "
+        f"nor what the source lost. Correct that, {'' if by_rows else replaced}{anew}. The "
+        "lake stands at its last publication."
+    )

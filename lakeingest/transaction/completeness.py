@@ -173,6 +173,14 @@ def _of_end() -> list[Column]:
     ]
 
 
+def counts(boundaries: DataFrame, is_counted: Column) -> DataFrame:
+    """Return END's counts: ``end_offset``, ``begins``, ``collection``, ``expected``.
+
+    Arguments as ``incomplete_transactions``.
+    """
+    return _count_columns(is_counted).of(boundaries)
+
+
 def incomplete_by_incarnation(
     changes: DataFrame, boundaries: DataFrame, is_counted: Column
 ) -> DataFrame:
@@ -202,7 +210,7 @@ def incomplete_by_incarnation(
         .agg(F.sum("times").alias("found"))
     )
     return (
-        _counts(boundaries, is_counted)
+        counts(boundaries, is_counted)
         .join(by_collection, ["end_offset", "collection"], "left")
         .withColumn("found", F.coalesce("found", F.lit(0).cast("bigint")))
         .where(F.col("found") < F.col("expected"))
@@ -358,11 +366,6 @@ def _row_place() -> Column:
     return F.when(_keyless(), F.xxhash64(*ROW_PLACE)).otherwise(F.col("identity"))
 
 
-def _counts(boundaries: DataFrame, is_counted: Column) -> DataFrame:
-    """Return END's counts: ``end_offset``, ``begins``, ``collection``, ``expected``."""
-    return _count_columns(is_counted).of(boundaries)
-
-
 @made_once
 def _count_columns(is_counted: Column) -> Steps:
     counts = ("end_offset", "begins")
@@ -377,7 +380,7 @@ def _count_columns(is_counted: Column) -> Steps:
 
 def _totals(boundaries: DataFrame, is_counted: Column) -> DataFrame:
     """Return the number of rows of each transaction with a repeated BEGIN and with rows."""
-    by_end = _counts(_resent(boundaries), is_counted).groupBy("end_offset")
+    by_end = counts(_resent(boundaries), is_counted).groupBy("end_offset")
     return by_end.agg(F.sum("expected").alias("expected")).where(F.col("expected") > 0)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from lakeingest.apply.adoption.adopt import Adoption, Begin, adopted_collections, refuse_settings
 from lakeingest.apply.lake import LakeState
-from lakeingest.apply.stall_detection import refuse_unknown_ends
+from lakeingest.apply.stall_detection import is_superseded
 from lakeingest.apply.window.window import Window
 from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.config import load_config
@@ -247,9 +247,10 @@ def test_transactions_that_another_writer_applied_are_not_taken_for_a_new_log() 
         again = ("3", "5")
 
     window, ledger = cast(Window, Again()), cast(DeltaLedger, Ledger())
-    refuse_unknown_ends(window, ledger, "5")
+    lakes = {at: LakeState(Publication(), {"adopted": state(7, at)}) for at in ("3", "5")}
+    assert not is_superseded(window, ledger, lakes["5"], replaces=False)
     with pytest.raises(DataError, match="^1 transactions lie below"):
-        refuse_unknown_ends(window, ledger, "3")
+        is_superseded(window, ledger, lakes["3"], replaces=False)
 
 
 def test_the_commit_that_adopts_lies_below_the_first_batch_and_is_no_fence() -> None:

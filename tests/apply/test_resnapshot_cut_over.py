@@ -15,8 +15,10 @@ from lakeingest.apply.window.resnapshot_cut_over import (
 )
 from lakeingest.errors import DataError
 from lakeingest.ledger.publication import Frontier, Publication
+from lakeingest.position import after
 from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import OffsetRange, TopicPartition
+from lakeingest.transaction.cut import End
 
 A, B, C = (TopicPartition(f"t.{name}", 0) for name in "abc")
 FRONTIER = Frontier(end_offset=9, streaming=True, committed_ms=5)
@@ -67,6 +69,19 @@ def test_what_is_surely_new_is_not_taken_for_old() -> None:
     assert cut_over(found, ranges(a=10), FRONTIER).end_offset == 20
 
 
+def test_ends_without_rows_are_old_where_they_could_lie_above_new_ones() -> None:
+    def begin(first_new: int | None, *ends: tuple[int, int, int]) -> int:
+        old, new = Stretch(A, "old", 0, 4, False, 11, 11), Stretch(A, "new", 5, 9, True, first_new)
+        found = [End(offset, rows, after(0, at)) for offset, at, rows in ends]
+        return cut_over([old, new], ranges(a=10), FRONTIER, found).end_offset
+
+    assert begin(17, (13, 95, 0), (15, 50, 0), (17, 60, 1)) == 14
+    assert begin(17, (13, 95, 0), (17, 99, 1)) == 12
+    assert begin(None, (13, 95, 0), (15, 50, 0)) == 16
+    # The rows of the last one are under way.
+    assert begin(None, (13, 95, 0), (15, 96, 2)) == 12
+
+
 @pytest.mark.parametrize(
     ("found", "why"),
     [
@@ -92,11 +107,13 @@ def test_a_seam_that_cannot_be_told_is_refused(found: list[Stretch], why: str) -
 
 def test_the_frontier_behind_a_seam_waits_for_the_snapshot_in_the_next_epoch() -> None:
     epochs, offsets = (Epoch(0, "x", highest=9), Epoch(1, "y")), {"t.a": {0: 3, 1: 4}}
-    frontier = replace(FRONTIER, end_position="0001", offsets=offsets, epochs=epochs)
+    read = replace(FRONTIER, end_position="0001", read_offset=20)
+    frontier = replace(read, offsets=offsets, epochs=epochs)
     head = Publication(batch=7, writer=2, tables={"a": 5}, transactions=8, frontier=frontier)
     made = open_epoch(head, SnapshotCutOver({A: 5, B: 3}, 14), "me")
     assert (made.batch, made.tables, made.transactions, made.run) == (8, {"a": 5}, 0, "me")
     assert made.opened == (Epoch(2, "", end_offset=14),)
+    behind = {"t.a": {0: 5, 1: 4}, "t.b": {0: 3}}
     assert made.frontier == Frontier(
-        end_offset=13, end_position="0001", offsets={"t.a": {0: 5, 1: 4}, "t.b": {0: 3}}, epoch=2
+        end_offset=13, end_position="0001", offsets=behind, epoch=2, read_offset=20
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -10,13 +11,14 @@ from pyspark.sql import SparkSession
 
 import lakeingest
 from lakeingest.apply.batch import writer
-from lakeingest.errors import UsageError
+from lakeingest.errors import DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from tests.apply.crash import crashing_at
 from tests.apply.maintained import maintain_quickly
 from tests.apply.published import tables
 from tests.apply.test_second_snapshot import snapshot
 from tests.apply.written import Sent, WrittenLog, place_of
+from tests.forms import further
 from tests.recordings.rust import queried
 
 pytestmark = pytest.mark.slow
@@ -59,6 +61,26 @@ def start_over(log: WrittenLog) -> None:
 
 
 AFTER = {"public.a": {1: 12, 4: 41}, "public.b": {6: 60}, "public.c": {}}
+
+
+@pytest.mark.parametrize(
+    ("sent", "refused"),
+    [
+        pytest.param((6, 400, 500, ("a", 1, 13)), "started over", id="the log goes back"),
+        further((11, 1_200, 1_250), "", id="a transaction of other tables"),
+    ],
+)
+def test_a_new_snapshot_replaces_what_a_run_stopped_at(
+    spark: SparkSession, log: WrittenLog, lake: Path, sent: Any, refused: str
+) -> None:
+    log.ingest(spark, lake)
+    commit(log, *sent)
+    if refused:
+        with pytest.raises(DataError, match=refused):
+            log.ingest(spark, lake)
+    start_over(log)
+    log.ingest(spark, lake, **REPLACE)
+    assert tables(spark, lake) == AFTER
 
 
 def test_a_new_snapshot_replaces_the_tables_behind_what_was_complete_where_the_user_says_so(

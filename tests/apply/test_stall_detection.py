@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lakeingest.apply.stall_detection import Patience, refuse_stall
+from lakeingest.apply.lake import LakeState
+from lakeingest.apply.stall_detection import Patience, is_superseded, refuse_stall
 from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.window import Window
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
+from lakeingest.ledger.publication import Publication
 from lakeingest.source.contract import TopicPartition
 from lakeingest.topic_names import TopicNames
 
@@ -83,6 +86,16 @@ def test_rows_that_went_with_a_head_or_cannot_be_read_are_not_taken_for_filtered
         said = stalled(1, static=True, continuous=False, window=window)
         assert told in said
         assert "filtered.collections" not in said
+
+
+def test_transactions_in_no_certain_order_are_left_to_a_snapshot_that_may_follow() -> None:
+    ledger: Any = SimpleNamespace(unknown_ends=len)
+    lake, window = LakeState(Publication(), {}), replace(EMPTY, again=("3",))
+    to_be_read_on = replace(window, ranges=replace(EMPTY.ranges, more_ends=True))
+    assert is_superseded(to_be_read_on, ledger, lake, replaces=True)
+    for read, replaces in ((window, True), (to_be_read_on, False)):
+        with pytest.raises(DataError, match="1 transactions lie below"):
+            is_superseded(read, ledger, lake, replaces=replaces)
 
 
 def test_a_filtered_table_that_was_misspelt_is_named() -> None:

@@ -24,9 +24,9 @@ from lakeingest.apply.lake import LakeState, with_tables, with_unpublished
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.stall_detection import (
     Patience,
+    is_superseded,
     refuse_if_lost,
     refuse_stall,
-    refuse_unknown_ends,
 )
 from lakeingest.apply.table.catalog import TableBook
 from lakeingest.apply.table.new_tables import FirstSeen
@@ -101,7 +101,9 @@ class NextBatch:
         unfinished = window.is_unfinished(self.state.through)
         with self._failures():
             state = FirstSeen(config, sink).states(window, self.state)
-            refuse_unknown_ends(window, self.parts.ledger, state.adopted_at)
+            replaces = config.source.snapshot_again == "replace"
+            if is_superseded(window, self.parts.ledger, state, replaces=replaces):
+                return
             tried = self._with_part_of_snapshot(window) if unfinished else window
             if tried.batches:
                 if config.commit_mode == "per-transaction":

@@ -48,9 +48,10 @@ class Replan:
 
 @dataclass(frozen=True)
 class Resnapshot:
-    """The window must be read again, up to the new snapshot that these stretches show."""
+    """The window must be read again, up to the new snapshot that these stretches and ENDs show."""
 
     stretches: Sequence[Stretch]
+    ends: Sequence[End] = ()
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def decide(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> Resnapshot
     if facts.has_resnapshot:
         if not bounds.snapshot_again:
             raise new_snapshot_error()
-        return Resnapshot(facts.stretches)
+        return Resnapshot(facts.stretches, facts.own_ends)
     ends = facts.ends_behind(frontier)
     phase = phase_after(
         facts.contents, facts.ranges_read, frontier, any_end=bool(facts.ends), final=bounds.final

@@ -104,8 +104,8 @@ def ascending_prefix(ends: Sequence[EndMarker]) -> Sequence[EndMarker]:
     between (a restored database, a slot that was made anew without a snapshot), or the numbers do
     not follow the commits. The rows of such an END would lose against older ones. The ENDs before
     it are sound. The END itself is left to the next window. That window finds it below everything
-    applied and unknown to the ledger (``stall_detection.refuse_unknown_ends``), or behind a new
-    snapshot (``resnapshot_cut_over.py``). Rejected: to stop here, because that snapshot may only
+    applied and unknown to the ledger (``stall_detection.is_superseded``), or behind a new snapshot
+    (``resnapshot_cut_over.py``). Rejected: to stop here, because that snapshot may only
     come with a larger window.
 
     Args:

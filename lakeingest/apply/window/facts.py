@@ -13,6 +13,7 @@ from lakeingest.apply.window.resnapshot_cut_over import Stretch
 from lakeingest.apply.window.snapshot_attempts import Verdict
 from lakeingest.apply.window.unreadable_records import UnreadableRecords
 from lakeingest.ledger.publication import Frontier
+from lakeingest.transaction.cut import End
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class WindowFacts:
         attempts: Which attempts at the initial snapshot it holds.
         stretches: Stretches of the connector's incarnations; asked for only where a snapshot may
             have been taken anew.
+        own_ends: Its ENDs with their ``with_own_counts``; asked for with the stretches.
         unreadable: Unreadable records that block it.
         short: The first transaction that lacks a row; None: none does, or nobody asked.
         interrupted: The first transaction that a killed connector did not send whole; None: none.
@@ -44,6 +46,7 @@ class WindowFacts:
     new_snapshot: bool = False
     attempts: Verdict = field(default_factory=Verdict)
     stretches: Sequence[Stretch] = ()
+    own_ends: Sequence[End] = ()
     unreadable: UnreadableRecords = field(default_factory=dict)
     short: IncompleteTransaction | None = None
     interrupted: IncompleteTransaction | None = None

@@ -6,7 +6,7 @@ query each, and the counts are made beside the others. ``decide.py`` has the rul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -28,7 +28,7 @@ from lakeingest.apply.window.null_records import (
     refuse_lone_null_records,
 )
 from lakeingest.apply.window.offset_ranges import WindowRanges
-from lakeingest.apply.window.resnapshot_cut_over import stretches
+from lakeingest.apply.window.resnapshot_cut_over import stretches, with_own_counts
 from lakeingest.apply.window.row_ends import (
     read_settled,
     refuse_other_servers,
@@ -159,7 +159,7 @@ def gather(
             likely = likely_cuts(facts, frontier, bounds)
             summaries = frames.summarise(likely, spec.format, snapshot=not frontier.streaming)
             likely_stats = batch_stats(summaries)
-            facts, frames = _with_contents(facts, frames, contents(summaries), frontier)
+            facts, frames = _with_contents(facts, frames, contents(summaries), log, frontier)
             if spec.by_rows:
                 refuse_lone_null_records(
                     frames.changes,
@@ -169,7 +169,7 @@ def gather(
                 )
             if facts.new_snapshot and bounds.snapshot_again:
                 runs = {taken.run for taken in new_snapshots(facts.contents, frontier)}
-                facts = replace(facts, stretches=stretches(frames.changes, runs))
+                facts = _with_stretches(facts, frames, log, runs)
             if not facts.has_resnapshot:
                 facts, frames = _with_rows(facts, frames, log, frontier)
                 if facts.ends_behind(frontier):
@@ -204,7 +204,11 @@ def _none() -> None:
 
 
 def _with_contents(
-    facts: WindowFacts, frames: WindowFrames, summary: Contents, frontier: Frontier
+    facts: WindowFacts,
+    frames: WindowFrames,
+    summary: Contents,
+    log: PipelineLog,
+    frontier: Frontier,
 ) -> tuple[WindowFacts, WindowFrames]:
     """Add what the window holds, without the attempts at a snapshot that a later one replaces.
 
@@ -217,14 +221,22 @@ def _with_contents(
         verdict = Verdict(late_attempts(summary, frontier))
     else:
         verdict = judge_attempts(summary) if read_past(summary, facts.ranges) else Verdict()
-    spans = []
     if verdict.anew is not None:
-        spans = stretches(frames.changes, {verdict.anew.run})
+        facts = _with_stretches(facts, frames, log, {verdict.anew.run})
     if verdict.superseded:
         names = [(attempt.run, attempt.place) for attempt in verdict.superseded]
         frames = replace(frames, changes=mark_superseded(frames.changes, names))
         summary = summary.without(verdict.superseded)
-    return replace(facts, contents=summary, attempts=verdict, stretches=spans), frames
+    return replace(facts, contents=summary, attempts=verdict), frames
+
+
+def _with_stretches(
+    facts: WindowFacts, frames: WindowFrames, log: PipelineLog, runs: Collection[str | None]
+) -> WindowFacts:
+    """Add what shows where the snapshot of these incarnations cuts the log."""
+    changes = with_end_offset(frames.changes.drop("end_offset"), frames.ended)
+    ends = with_own_counts(facts.ends, frames.ended, log.counted)
+    return replace(facts, stretches=stretches(changes, runs), own_ends=ends)
 
 
 def _with_rows(

@@ -9,7 +9,13 @@ Topics keep no order between one another. But each incarnation of a connector (i
 header of every row since Debezium 3.3) writes its rows in order and is over when the next one
 begins. So the cut-over of a partition is its first row of the incarnation that took the snapshot,
 or of a later one. The transaction topic has no such header: its cut-over lies behind the last END
-of a row before the cut-overs of the partitions. Where that does not decide, the run stops.
+of a row before the cut-overs of the partitions, and before the first END of a row behind them. In
+between there may be ENDs without a row that is read. Each incarnation writes ENDs in commit order,
+so the new one begins where positions go back. If they only rise, these ENDs count as new: a
+connector that goes back may send them again, and they harm nobody. If the new incarnation has no
+END of a row yet, such an END is old: as new, it could lie above all that a restored server commits.
+What lies before the cut-over and has no certain order is not applied: the snapshot has it. Where
+all that does not decide, the run stops.
 Rejected: the clocks of records (Connect's workers have one each). Rejected: log positions (a
 restored server has lower ones, and a transaction that was open during the snapshot has rows from
 before it).
@@ -19,8 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.apply.next_publication import next_publication
@@ -30,6 +37,8 @@ from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.position.epochs import Epoch
 from lakeingest.source.contract import TopicPartition
+from lakeingest.transaction.completeness import counts
+from lakeingest.transaction.cut import End
 
 _NO_RUN = "rows have no header __debezium.context.runId"
 _ON_DEMAND = "a running connector took it on demand"
@@ -90,7 +99,8 @@ def stretches(changes: DataFrame, snapshot_runs: Collection[str | None]) -> list
     """Summarise a window by partition and incarnation.
 
     Args:
-        changes: ``CHANGE`` with ``end_offset``.
+        changes: ``CHANGE`` with ``end_offset``, also of ENDs below the frontier: a restored server
+            counts its transactions from below it.
         snapshot_runs: Incarnations whose snapshot is the new one.
     """
     snapshot = F.col("kind") == Kind.SNAPSHOT
@@ -119,13 +129,29 @@ def stretches(changes: DataFrame, snapshot_runs: Collection[str | None]) -> list
     ]
 
 
-def cut_over(spans: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier) -> SnapshotCutOver:
+def with_own_counts(ends: Sequence[End], boundaries: DataFrame, is_counted: Column) -> list[End]:
+    """Return ENDs whose ``events`` are the rows of the tables that are read.
+
+    Args:
+        ends: The ENDs of a window.
+        boundaries: Their ``BOUNDARY``.
+        is_counted: Condition over ``data_collection``.
+    """
+    own = counts(boundaries, is_counted).groupBy("end_offset").agg(F.sum("expected").alias("rows"))
+    events = {row["end_offset"]: row["rows"] for row in own.collect()}
+    return [replace(end, events=events.get(end.offset, 0)) for end in ends]
+
+
+def cut_over(
+    spans: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier, ends: Sequence[End] = ()
+) -> SnapshotCutOver:
     """Find the cut-over that a new snapshot makes.
 
     Args:
         spans: The window's stretches; it was read to the watermarks.
         ranges: Its ranges.
         frontier: Up to where everything is applied.
+        ends: Its ENDs, in the order of their offsets, with their ``with_own_counts``.
 
     Raises:
         DataError: The cut-over is not certain.
@@ -145,8 +171,9 @@ def cut_over(spans: Sequence[Stretch], ranges: WindowRanges, frontier: Frontier)
     torn = any(item.first < cuts.get(item.where, item.last + 1) <= item.last for item in spans)
     if new & old or torn:
         raise _uncertain(_ON_DEMAND)
-    ends = {part.place: part.end for part in ranges.data}
-    return SnapshotCutOver({**ends, **cuts}, _first_end(spans, cuts, frontier))
+    stops = {part.place: part.end for part in ranges.data}
+    begin, first = _bounds_of_first_end(spans, cuts, frontier)
+    return SnapshotCutOver({**stops, **cuts}, _first_end(ends, begin, first))
 
 
 def open_epoch(head: Publication, cut: SnapshotCutOver, run: str) -> Publication:
@@ -167,6 +194,8 @@ def open_epoch(head: Publication, cut: SnapshotCutOver, run: str) -> Publication
         end_position=old.end_position,
         offsets=offsets,
         epoch=number,
+        # Behind the last END there may be records that retention has removed since.
+        read_offset=old.read_offset,
         topic_ids=old.topic_ids,
     )
     epoch = Epoch(number, "", end_offset=cut.end_offset)
@@ -183,10 +212,13 @@ def _cut_partitions(spans: Sequence[Stretch]) -> dict[TopicPartition, int]:
     return cuts
 
 
-def _first_end(
+def _bounds_of_first_end(
     spans: Sequence[Stretch], cuts: Mapping[TopicPartition, int], frontier: Frontier
-) -> int:
-    """Return the offset behind the last END of a row before the cut-overs."""
+) -> tuple[int, int | None]:
+    """Return the offset behind the last END of a row before the cut-overs, and the first behind.
+
+    The second is the END of a row behind the cut-overs; None: no such row has an END.
+    """
     old = [
         item.last_end
         for item in spans
@@ -199,7 +231,26 @@ def _first_end(
     ]
     behind = max(old, default=frontier.end_offset) + 1
     # A restored server may use a number again: never count an END as old that is surely new.
-    return min([behind, *new])
+    return min([behind, *new]), min(new, default=None)
+
+
+def _first_end(ends: Sequence[End], begin: int, first: int | None) -> int:
+    """Return the offset from which ENDs are new.
+
+    Args:
+        ends: See ``cut_over``.
+        begin: Offset behind the ENDs that are surely old.
+        first: First END that is surely new; None: there is none.
+    """
+    rest = [end for end in ends if end.offset >= begin]
+    if first is None:
+        # The rows of an END that counts some are still under way: the old incarnation is over.
+        first = next((end.offset for end in rest if end.events), None)
+    if first is None:
+        return max([begin, *(end.offset + 1 for end in rest)])
+    up_to_first = [end for end in rest if end.offset <= first]
+    back = [end.offset + 1 for end, later in pairwise(up_to_first) if end.position > later.position]
+    return max([begin, *back])
 
 
 def _uncertain(why: str) -> DataError:

@@ -61,7 +61,7 @@ def read_window(
                 log.source, log.transaction_topic, frontier, EVERYTHING, rules=bounds.log
             )
         elif isinstance(reading, Resnapshot):
-            cut_at = cut_over(reading.stretches, ranges, frontier)
+            cut_at = cut_over(reading.stretches, ranges, frontier, reading.ends)
             ranges = cut_at.before(ranges)
         else:
             new = learn_schemas(schemas, reading.contents.tags(), log.source, ranges)
