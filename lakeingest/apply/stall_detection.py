@@ -224,13 +224,26 @@ def is_superseded(window: Window, ledger: DeltaLedger, state: LakeState, *, repl
     Raises:
         DataError: The order is not certain, and no snapshot follows.
     """
-    error = _unknown_ends_error(window, ledger, state.adopted_at)
+    error = _unplaced_error(window) or _unknown_ends_error(window, ledger, state.adopted_at)
     if error is None:
         return False
     may_replace = replaces and state.through is None
     if may_replace and (window.cut_over is not None or not window.ranges.whole):
         return True
     raise error
+
+
+def _unplaced_error(window: Window) -> DataError | None:
+    """Return the error where the rows of a transaction do not say which commit is before them."""
+    if window.unplaced is None:
+        return None
+    return DataError(
+        f"Transaction {window.unplaced.transaction} is the first one of a connector that began "
+        "without its offsets and without a snapshot (it has another name, or another Connect "
+        "cluster): its rows do not say which commit is before them (source.sequence begins with "
+        "null, or is missing), so their order against the transactions before them is not known. "
+        f"Nothing of this batch was published. To go on, {_ANEW}"
+    )
 
 
 def _unknown_ends_error(window: Window, ledger: DeltaLedger, adopted_at: str) -> DataError | None:

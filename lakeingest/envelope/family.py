@@ -77,6 +77,9 @@ class Family:
             transaction share it, and the leading component of their positions, which no other
             transaction has; NULL: the row does not show it. None: no row of the connector does.
         transaction_fields: The fields of the source block that only ``row_transaction`` reads.
+        unplaced_first: Whether the rows of the first transaction of a connector that has no offsets
+            do not say which commit is before them: the leading component of their positions is 0,
+            and of no others.
     """
 
     position: Callable[[Column], Column]
@@ -92,6 +95,7 @@ class Family:
     in_file: Callable[[Column], Column] | None = None
     row_transaction: Callable[[], Column] | None = None
     transaction_fields: tuple[StructField, ...] = ()
+    unplaced_first: bool = False
 
 
 SNAPSHOT_END_MARKS = frozenset(("last_in_data_collection", "last"))

@@ -3,9 +3,10 @@
 Debezium sends transactions in commit order, but each row has the LSN of its own WAL record. So the
 LSNs of interleaved transactions go back (for a tenth of the rows in the recorded ``pg-shop`` run).
 ``sequence`` is ``[LSN of the commit before this transaction, LSN of the record]``; the first
-element is null until the first commit after a snapshot. The pair grows along the commit order and
-inside a transaction. A future connector may send ``source.commit_lsn``, the transaction's own
-commit. Both encodings sort together, because the position has the previous commit plus one.
+element is null until the first commit that a connector without offsets sends: behind a snapshot it
+needs none, elsewhere the run stops (``Contents.unplaced_end``). The pair grows along the commit
+order and inside a transaction. A future connector may send ``source.commit_lsn``, the transaction's
+own commit. Both encodings sort together, because the position has the previous commit plus one.
 
 ``transaction.id`` is ``xid:lsn``, with another LSN on BEGIN, on every row and on END; they share
 only the xid. ``END.id`` has the commit LSN (recorded: equal to ``test_decoding``'s COMMIT for 4,855
@@ -71,6 +72,7 @@ POSTGRESQL = Family(
     ),
     row_transaction=_row_transaction,
     transaction_fields=(StructField("txId", LongType()),),
+    unplaced_first=True,
     event=lambda: (
         F.col("op"),
         F.col("ts_ms"),

@@ -36,6 +36,11 @@ def component(value: Column) -> Column:
     return F.lpad(F.hex(value.cast("bigint")), COMPONENT_WIDTH, "0")
 
 
+def begins_at_zero(place: Column) -> Column:
+    """Return whether the leading component of a position is 0."""
+    return F.substring(place, EPOCH_WIDTH + 2, COMPONENT_WIDTH) == F.lit("0" * COMPONENT_WIDTH)
+
+
 def position(epoch: Column, streaming: Column, *components: Column) -> Column:
     """Encode a position; NULL where any component is NULL.
 

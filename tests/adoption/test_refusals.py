@@ -244,7 +244,7 @@ def test_transactions_that_another_writer_applied_are_not_taken_for_a_new_log() 
             return len(positions)
 
     class Again:
-        again = ("3", "5")
+        again, unplaced = ("3", "5"), None
 
     window, ledger = cast(Window, Again()), cast(DeltaLedger, Ledger())
     lakes = {at: LakeState(Publication(), {"adopted": state(7, at)}) for at in ("3", "5")}

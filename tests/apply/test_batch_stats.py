@@ -35,7 +35,7 @@ def summary(kind: str, offset: int, **columns: Any) -> Row:
         "marks": [],
         "value_tags": [],
         "key_tags": [],
-        "unended": None,
+        **dict.fromkeys(("unended", "first_end", "unplaced_end")),
         "ops": ["u"],
         "sample": bytearray(f"row {offset}".encode()),
         "sampled": (True, offset),
@@ -65,14 +65,22 @@ def test_of_each_partition_only_the_newest_row_shows_the_table() -> None:
 
 def test_what_a_window_holds_does_not_depend_on_its_batches() -> None:
     rows = [
-        summary(Kind.ROW, 7, first_new=None),
+        summary(Kind.ROW, 7, first_new=None, first_end=3),
         summary(Kind.ROW, 4, batch=None, unended=Row("004", "tx"), marks=[]),
-        summary(Kind.ROW, 9, batch=2, records=3, last_offset=12),
+        summary(Kind.ROW, 9, batch=2, records=3, last_offset=12, first_end=5, unplaced_end=5),
     ]
     (portion,) = contents(rows).portions
     assert (portion.records, portion.first_offset, portion.last_offset) == (5, 4, 12)
     assert (portion.highest, portion.first_ms, portion.source_ms) == ("009", 4, 9)
-    assert portion.first_new == 4
+    assert (portion.first_new, portion.first_end, portion.unplaced_end) == (4, 3, 5)
     assert portion.unended is not None
     assert portion.unended.transaction == "tx"
     assert len(contents([*rows, summary(Kind.TRUNCATE, 13)]).portions) == 2
+
+
+def test_only_the_first_transaction_of_all_may_not_say_which_commit_is_before_it() -> None:
+    first = summary(Kind.ROW, 4, first_end=3, unplaced_end=3)
+    later = summary(Kind.ROW, 9, first_end=5, unplaced_end=5)
+    assert contents([first]).unplaced_end(applied=False) is None
+    assert contents([first]).unplaced_end(applied=True) == 3
+    assert contents([first, later]).unplaced_end(applied=False) == 5

@@ -38,7 +38,8 @@ class Portion:
     """Records of one partition, collection and kind in a window; of a snapshot, of one attempt.
 
     ``first_new`` is the offset of the first record whose transaction was not released before. None:
-    all records are redelivered.
+    all records are redelivered. ``first_end`` is the lowest END of the records' transactions,
+    ``unplaced_end`` the highest of those with rows that begin at zero. None: none has an END.
     """
 
     where: TopicPartition
@@ -56,6 +57,8 @@ class Portion:
     attempt: Attempt = Attempt()
     unended: RowWithoutEnd | None = None
     first_new: int | None = None
+    first_end: int | None = None
+    unplaced_end: int | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,20 @@ class Contents:
     def first_unended(self) -> RowWithoutEnd | None:
         """Return the first row that waits for the END of its transaction, if any."""
         return min((p.unended for p in self.portions if p.unended), default=None)
+
+    def unplaced_end(self, *, applied: bool) -> int | None:
+        """Return the END of a transaction behind others whose rows do not say what is before them.
+
+        The first transaction of all needs no such place. None: there is no other one.
+
+        Args:
+            applied: Whether rows of a transaction were applied before the window.
+        """
+        unplaced = max(
+            (p.unplaced_end for p in self.portions if p.unplaced_end is not None), default=None
+        )
+        first = min((p.first_end for p in self.portions if p.first_end is not None), default=None)
+        return unplaced if applied or first != unplaced else None
 
     def snapshot_marked_complete(self) -> bool:
         """Return whether the markers say that the initial snapshot is over.
@@ -195,6 +212,8 @@ def _portion(row: Row) -> Portion:
         attempt=Attempt(row["run"], row["place"] or ""),
         unended=RowWithoutEnd(*row["unended"]) if row["unended"] else None,
         first_new=row["first_new"],
+        first_end=row["first_end"],
+        unplaced_end=row["unplaced_end"],
     )
 
 
@@ -215,5 +234,11 @@ def _joined(one: Portion, other: Portion) -> Portion:
         unended=min((part.unended for part in both if part.unended), default=None),
         first_new=min(
             (part.first_new for part in both if part.first_new is not None), default=None
+        ),
+        first_end=min(
+            (part.first_end for part in both if part.first_end is not None), default=None
+        ),
+        unplaced_end=max(
+            (part.unplaced_end for part in both if part.unplaced_end is not None), default=None
         ),
     )

@@ -21,6 +21,7 @@ from lakeingest.engine.known_columns import Selection, column, made_once
 from lakeingest.event_columns import EVENT
 from lakeingest.frame_schemas import Kind
 from lakeingest.plan.snapshot_attempts import snapshot_place
+from lakeingest.position import begins_at_zero
 
 
 def summarise(window: DataFrame, format_: WireFormat, below: str | None = None) -> Sequence[Row]:
@@ -78,7 +79,9 @@ def _summary(value_tag: Column, key_tag: Column, *, whole: bool, event: bool) ->
     of_transaction = F.col("transaction_key").isNotNull()
     is_row = F.col("kind").isin(Kind.ROW, Kind.SNAPSHOT)
     released, waits = F.lit(False), F.lit(False)
+    ended = F.lit(None).cast("bigint")
     if whole:
+        ended = F.when(of_transaction & ~snapshot, F.col("end_offset"))
         released = of_transaction & ~snapshot & F.col("_is_released")
         is_streamed = F.col("kind").isin(Kind.ROW, Kind.TRUNCATE)
         has_no_end = F.col("end_offset").isNull() & ~F.col("_is_released")
@@ -106,6 +109,8 @@ def _summary(value_tag: Column, key_tag: Column, *, whole: bool, event: bool) ->
         F.collect_set(value_tag).alias("value_tags"),
         F.collect_set(key_tag).alias("key_tags"),
         F.min(F.when(waits, F.struct("position", "transaction_key"))).alias("unended"),
+        F.min(ended).alias("first_end"),
+        F.max(F.when(begins_at_zero(F.col("position")), ended)).alias("unplaced_end"),
         F.count_if("may_be_masked").alias("masked"),
         F.count_if(key_change).alias("moved"),
         F.count_if(key_change & F.col("moved_from").isNull()).alias("unpaired"),

@@ -12,14 +12,17 @@ from functools import partial
 
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.window.decide import Release, Replan, Resnapshot, decide, has_likely_cuts
+from lakeingest.apply.window.facts import WindowFacts
 from lakeingest.apply.window.gather import Gathered, WindowFrames, gather
 from lakeingest.apply.window.incomplete_transaction import with_end_record
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.window import Bounds, PipelineLog, Window
 from lakeingest.decode.wire import WireFormat
+from lakeingest.envelope.change import FAMILIES
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.end_positions import position_without_offset
-from lakeingest.transaction.cut import Cut
+from lakeingest.plan.spec import PipelineSpec
+from lakeingest.transaction.cut import Cut, End
 
 
 def cut_whole_transactions(
@@ -42,7 +45,7 @@ def cut_whole_transactions(
     decision = decide(gathered.facts, frontier, bounds)
     if isinstance(decision, Resnapshot):
         return decision
-    window = _window(gathered, decision, frontier, log.spec.format)
+    window = _window(gathered, decision, frontier, log.spec)
     # Without a transaction, no place lies above what was released: the first one will have it.
     if decision.cuts or decision.snapshot or not frontier.end_position:
         return window
@@ -57,10 +60,8 @@ def cut_whole_transactions(
     return replace(window, redelivered=with_batch, ends=())
 
 
-def _window(
-    gathered: Gathered, release: Release, frontier: Frontier, format_: WireFormat
-) -> Window:
-    frames, facts = gathered.frames, gathered.facts
+def _window(gathered: Gathered, release: Release, frontier: Frontier, spec: PipelineSpec) -> Window:
+    frames, facts, format_ = gathered.frames, gathered.facts, spec.format
     is_known = has_likely_cuts(release.cuts, gathered.likely)
     if not (release.cuts or release.snapshot):
         pending_stats: Callable[[], Sequence[BatchStats]] = tuple
@@ -89,8 +90,17 @@ def _window(
         awaited=release.awaited,
         in_the_way=release.in_the_way,
         ends=release.ends,
+        unplaced=_unplaced(facts, frontier, spec),
         recut=partial(_with_cuts, frames=frames, format_=format_),
     )
+
+
+def _unplaced(facts: WindowFacts, frontier: Frontier, spec: PipelineSpec) -> End | None:
+    if not FAMILIES[spec.connector].unplaced_first:
+        return None
+    # The frontier's position shows no rows: empty transactions move it, too.
+    offset = facts.contents.unplaced_end(applied=frontier.committed_ms > 0)
+    return next((end for end in facts.ends if end.offset == offset), None)
 
 
 def _with_cuts(

@@ -83,6 +83,8 @@ class Window:
         awaited: What an initial snapshot in it waits for, as a warning; None: it waits for nothing.
         in_the_way: The first END whose transaction is not complete; None: there is none.
         ends: Its complete transactions, if each is to become a version of its own.
+        unplaced: The END of a transaction behind others with rows that do not say what is before
+            them; None: there is none.
         recut: Returns a window with other batches of these transactions.
         ends_read_to: Offset up to which the transaction topic was read; None where a BEGIN waits
             for its END, or an END for a batch, or nothing was read of it.
@@ -109,6 +111,7 @@ class Window:
     awaited: str | None = None
     in_the_way: End | None = None
     ends: tuple[End, ...] = ()
+    unplaced: End | None = None
     recut: Callable[[Window, tuple[Cut, ...]], Window] | None = None
 
     @property
