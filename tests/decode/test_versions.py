@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, StringType
+from pyspark.sql.types import DecimalType, DoubleType, StringType
 
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.columns import SourceColumn, from_connect, merge_versions
@@ -69,6 +69,11 @@ CHANGED: dict[str, tuple[Told, Told, tuple[str, str]]] = {
         ("12:30:00.500000", "12:30:00.500001"),
     ),
     "count": (({"type": "int32"}, -1), ({"type": "int64"}, 2**40), ("-1", str(2**40))),
+    "single": (
+        ({"type": "float"}, 0.1),
+        ({"type": "double"}, 0.1),
+        ("0.10000000149011612", "0.1"),
+    ),
     "mode": (
         (MICROS, AT * 1000),
         (semantic("string", "time.IsoTimestamp"), "2026-01-02T12:30:00.5Z"),
@@ -195,6 +200,14 @@ def test_what_is_read_alike_in_all_versions_has_one_conversion() -> None:
         (column,) = merge_versions({b"1": versions[0], b"2": versions[1]})
         assert column.type is versions[1][0].type
         assert column.type.versions == ()
+
+
+def test_a_float_is_read_apart_from_doubles_only_where_it_is_written_in_digits() -> None:
+    kinds = ("float32", "float64")
+    for form, versions in ((JSON, 2), (AVRO, 0)):
+        float_, double = (from_connect([{"field": "c", "type": kind}], form) for kind in kinds)
+        (column,) = merge_versions({b"1": float_, b"2": double})
+        assert (column.type.spark, len(column.type.versions)) == (DoubleType(), versions)
 
 
 def test_a_declared_type_is_made_of_each_version_by_itself(spark: SparkSession) -> None:
