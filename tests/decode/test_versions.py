@@ -236,6 +236,17 @@ def test_an_old_number_is_read_by_its_own_schema_where_the_new_type_is_declared(
     assert declared_type(was[0].type, becomes[0].type) is not None
 
 
+@pytest.mark.parametrize(("old", "new"), [({"type": "int64"}, MICROS), (TEXT, {"type": "bytes"})])
+def test_an_old_value_is_not_read_in_the_unit_of_the_new_type_that_is_declared(
+    old: Mapping[str, Any], new: Mapping[str, Any]
+) -> None:
+    (was,), (becomes,) = of_kind("n", old), of_kind("n", new)
+    (column,) = merge_versions({b"1": [was], b"2": [becomes]})
+    assert declared_type(column.type, becomes.type) is None
+    # What all records carry may be what the user says.
+    assert declared_type(was.type, becomes.type) is becomes.type
+
+
 def test_types_that_look_the_same_but_read_other_versions_are_read_apart(
     spark: SparkSession,
 ) -> None:

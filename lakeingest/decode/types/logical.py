@@ -191,7 +191,9 @@ AVRO = Form(
 _HOLDS_NUMBERS = (NumericType, StringType)
 
 
-def declared_type(carried: LogicalType, stored: LogicalType) -> LogicalType | None:
+def declared_type(
+    carried: LogicalType, stored: LogicalType, *, alone: bool = True
+) -> LogicalType | None:
     """Return the type that reads a record by its schema and stores it as a DDL declares.
 
     Where a batch has several versions of the type, each is judged by itself. What they have in
@@ -201,13 +203,16 @@ def declared_type(carried: LogicalType, stored: LogicalType) -> LogicalType | No
     Args:
         carried: The type by the record's schema; by the DDL, if the record has none.
         stored: The type by the DDL and its comments.
+        alone: Whether all records of the batch have this type. Then the DDL may say what its values
+            mean. Among several versions it says what those of one mean: by it, another one's
+            seconds would be microseconds.
 
     Returns:
         None if the declared type does not hold such values. A number that is declared as text or
         as another type of number is stored so if it stays the same; if not, it stops the run.
     """
     if carried.versions:
-        each = [(tags, declared_type(kind, stored)) for tags, kind in carried.versions]
+        each = [(tags, declared_type(kind, stored, alone=False)) for tags, kind in carried.versions]
         known = [(tags, kind) for tags, kind in each if kind is not None]
         return join_versions(known) if len(known) == len(each) else None
     special = as_declared(carried, stored)
@@ -215,7 +220,8 @@ def declared_type(carried: LogicalType, stored: LogicalType) -> LogicalType | No
         return special
     if widens(carried.spark, stored.spark):
         return as_type(carried, stored.spark)
-    if carried.wire == stored.wire and not decimals.scales_differ(carried, stored):
+    same_meaning = alone or carried.form == stored.form
+    if same_meaning and carried.wire == stored.wire and not decimals.scales_differ(carried, stored):
         return stored
     if isinstance(carried.spark, NumericType) and isinstance(stored.spark, _HOLDS_NUMBERS):
         return stored_as(carried, stored.spark)
