@@ -38,7 +38,7 @@ class Presence:
             may have such a column already: it was declared before, or it existed once.
         stand_ins: New columns whose default is an expression at the source.
         zeros: Columns of ``fills`` whose default is the zero of their type, which nobody declared.
-        unfilled: New columns whose old rows have a zero that is unknown.
+        unfilled: New columns that are NOT NULL, whose value in old rows nothing shows.
         renamed: New columns that may be old ones under a new name: they get no default.
     """
 
@@ -71,8 +71,8 @@ def presence(
         lake: Columns of the lake's table; None: there is no table yet.
         before: Schema of the source's table after the last batch; None: unknown.
         fixed: Columns that the table needs always: key and partition.
-        zero: Returns None for an unknown zero. None instead of a function: the source never fills
-            a column in this way.
+        zero: Returns None for an unknown zero. None instead of a function: the source fills no
+            column in this way. Then a NOT NULL column had a DEFAULT that its schema does not name.
     """
     if not shown.rows:
         return Presence()
@@ -117,7 +117,7 @@ class _OldValue(Enum):
     DEFAULT = auto()
     STAND_IN = auto()
     ZERO = auto()
-    UNKNOWN_ZERO = auto()
+    UNKNOWN = auto()
     RENAMED = auto()
 
 
@@ -175,7 +175,7 @@ def _by_schema(
         fills=values if exists else {},
         stand_ins=of(_OldValue.STAND_IN),
         zeros=of(_OldValue.ZERO),
-        unfilled=of(_OldValue.UNKNOWN_ZERO),
+        unfilled=of(_OldValue.UNKNOWN),
         renamed=of(_OldValue.RENAMED),
     )
 
@@ -229,7 +229,7 @@ def _declared_value(column: SourceColumn, zero: Zero | None) -> tuple[_OldValue,
             if is_stand_in(column)
             else (_OldValue.DEFAULT, column.default)
         )
-    if zero is None or column.nullable is not False:
+    if column.nullable is not False:
         return _OldValue.NOTHING, None
-    text = zero(column)
-    return (_OldValue.UNKNOWN_ZERO if text is None else _OldValue.ZERO), text
+    text = zero(column) if zero else None
+    return (_OldValue.UNKNOWN if text is None else _OldValue.ZERO), text

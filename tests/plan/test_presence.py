@@ -122,10 +122,16 @@ def test_a_column_that_mysql_adds_not_null_has_its_zero_in_old_rows() -> None:
     assert found == Presence(
         absences=Absences(added=early), fills={"count": nought}, zeros=("count",), unfilled=("day",)
     )
-    # Nor is one that may be NULL, nor any of a database that does not add such columns.
+    # One that may be NULL has none.
     loose = SourceColumn("loose", PRIMITIVES["int32"], nullable=True)
     assert told(described(v2=(ID, loose)), ["id"], (ID,), (ID, loose), zero) == NOTHING
-    assert told(described(v2=now), ["id", "a"], (ID, A), now) == NOTHING
+
+
+def test_a_not_null_column_has_an_unknown_value_in_old_rows_where_its_schema_names_none() -> None:
+    """Other databases refuse such a column on a table with rows, unless it has a DEFAULT."""
+    now = (ID, A, COUNT, DAY)
+    found = told(described(v2=now), ["id", "a"], (ID, A), now)
+    assert found == Presence(unfilled=("count", "day"))
 
 
 def test_a_column_that_comes_when_another_goes_may_be_renamed_and_gets_no_value() -> None:

@@ -194,9 +194,9 @@ class SchemaPolicy:
             )
         if unfilled:
             warnings.append(
-                f"{_quote(unfilled)} was added NOT NULL without a DEFAULT. Rows that did not "
-                "change since have a value in the database, which no event tells, and NULL in the "
-                f"lake. {_REPAIR}"
+                f"{_quote(unfilled)} was added NOT NULL, and no event tells the value that rows "
+                "which did not change since have in the database. They have NULL in the lake. "
+                f"{_REPAIR}"
             )
         return warnings
 
