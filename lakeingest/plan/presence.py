@@ -4,7 +4,8 @@ A missing field is not a NULL. With schemas, the name of a record's schema says 
 record has. Without schemas, the driver looks only at the newest record of each partition. A column
 that the last batch had, and that some of these records lack, may have gone anywhere in this batch.
 Then, and only then, Spark looks into each record. From the next batch on, the column is known to be
-gone: it is neither decoded nor merged, which costs nothing.
+gone: it is neither decoded nor merged, which costs nothing. Only a column that the table is
+partitioned by stays in each merge: without it, the row would move to the partition of NULL.
 
 Without schemas, a column that goes and comes again in one batch looks as if it never went. A column
 that comes and goes in one batch is not seen; the source does not have it, either.
@@ -60,27 +61,28 @@ def presence(
     columns: Sequence[SourceColumn],
     lake: Collection[str] | None,
     before: SourceSchema | None,
-    fixed: Collection[str],
+    partition: Collection[str],
     zero: Zero | None = None,
 ) -> Presence:
     """Return which columns not all records of a batch have, and how to handle them.
 
     Args:
         shown: Columns and format of the table, from its records.
-        columns: All columns that the records may have.
+        columns: All columns that the records may have, but those of the key.
         lake: Columns of the lake's table; None: there is no table yet.
         before: Schema of the source's table after the last batch; None: unknown.
-        fixed: Columns that the table needs always: key and partition.
+        partition: Columns that the lake's table is partitioned by. Each merge needs them, so none
+            is left out: it counts as dropped in every record that lacks it.
         zero: Returns None for an unknown zero. None instead of a function: the source fills no
             column in this way. Then a NOT NULL column had a DEFAULT that its schema does not name.
     """
     if not shown.rows:
         return Presence()
-    lake_columns = frozenset(lake or ())
-    names = [column.name for column in columns if column.name not in fixed]
+    names = [column.name for column in columns]
     if shown.versions:
-        return _by_schema(shown, names, lake_columns, before, zero, exists=lake is not None)
-    columns_before = before.by_name() if before else lake_columns
+        return _by_schema(shown, names, lake, before, partition, zero)
+    lake_columns = frozenset(lake or ())
+    columns_before = {*(before.by_name() if before else lake_columns), *partition}
     maybe_gone = [name for name in names if name in lake_columns and name not in shown.everywhere]
     # A column that the last batch did not have is new here; older records cannot have it.
     check_each = [name for name in maybe_gone if name in columns_before]
@@ -124,21 +126,24 @@ class _OldValue(Enum):
 def _by_schema(
     shown: TableShape,
     names: Sequence[str],
-    lake_columns: frozenset[str],
+    lake: Collection[str] | None,
     before: SourceSchema | None,
+    partition: Collection[str],
     zero: Zero | None,
-    *,
-    exists: bool,
 ) -> Presence:
+    exists, lake_columns = lake is not None, frozenset(lake or ())
     columns_before = before.by_name() if before else {}
-    old_columns = lake_columns & frozenset(columns_before) if before else lake_columns
+    # A partition column is never new: the default of its old rows would move them.
+    old_columns = lake_columns & {*columns_before, *partition} if before else lake_columns
     appearances = {name: _appearance(name, shown.versions) for name in names}
     present = {
         name: appearance for name, appearance in appearances.items() if appearance is not None
     }
+    absent = frozenset(appearances) - frozenset(present)
     tags_without = {
         name: s.older | s.gone if name in old_columns else s.gone for name, s in present.items()
     }
+    tags_without |= dict.fromkeys(absent.intersection(partition), frozenset(shown.versions))
     # The source may have had a column before that the lake ignored. Its values are lost: the
     # default would be wrong.
     new = {
@@ -163,11 +168,7 @@ def _by_schema(
         return tuple(name for name, (kind, _) in old_values.items() if kind is case)
 
     return Presence(
-        left_out=frozenset(
-            name
-            for name, appearance in appearances.items()
-            if appearance is None and name in lake_columns
-        ),
+        left_out=(absent & lake_columns).difference(partition),
         absences=Absences(
             {name: tags for name, tags in tags_without.items() if tags},
             {n: AddedColumn(new[n].older, value) for n, value in values.items() if new[n].older},

@@ -319,11 +319,12 @@ def test_a_column_that_went_long_ago_is_left_out_and_costs_no_look_into_records(
     assert going.fillable(Encodings()) == ("note",)
 
 
-def test_a_partition_column_is_never_left_out() -> None:
+def test_a_partition_column_is_never_left_out_and_an_update_without_it_has_no_value_of_it() -> None:
     row = stats({"id": 1}, {"id": 1})
     before = SourceSchema(KNOWN.columns[:1])
     table = settled(row, ddl=None, lake=LAKE, before=before, partition=("note",))
     assert table.names() == ("id", "note")
+    assert (table.partial, table.fillable(Encodings())) == (True, ("note",))
 
 
 def test_mysql_fills_a_column_that_is_added_not_null_and_each_database_says_so() -> None:

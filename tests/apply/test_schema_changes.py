@@ -25,7 +25,10 @@ WEB, MORE = column("channel", default="web"), column("more", default="yes")
 OLD, BARE = (ID, NOTE), (ID, column("n", "int64"))
 
 # What differs between the formats is in tests/sink.
-FORMATS = pytest.mark.parametrize("format_", ["delta", further("hudi")])
+FORMATS = pytest.mark.parametrize(
+    ("format_", "partition"),
+    [("delta", ""), further("hudi", ""), further("delta", "note"), further("hudi", "note")],
+)
 
 
 def said(summary: RunSummary) -> list[str]:
@@ -95,9 +98,11 @@ def test_a_run_that_dies_between_versions_has_a_columns_values_until_the_column_
 
 @FORMATS
 def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
-    spark: SparkSession, tmp_path: Path, format_: str
+    spark: SparkSession, tmp_path: Path, format_: str, partition: str
 ) -> None:
-    log, of_format = Log(tmp_path, "json"), {"target.format": format_}
+    log, settings = Log(tmp_path, "json"), {"target.format": format_}
+    if partition:
+        settings[f"table.{TABLE}.partition"] = partition
     rows = log.rows if format_ == "delta" else partial(log.rows_by_our_reader, spark)
     log.commit(OLD, *(("c", {"id": id_, "note": "a"}) for id_ in (1, 2)))
     log.commit(OLD, ("c", {"id": 3, "note": "a"}))
@@ -109,7 +114,7 @@ def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     # Its delete is in the lake when the row is created again.
     log.commit(BARE, ("c", {"id": 3, "n": 3}))
     log.commit(BARE, ("c", {"id": 6, "n": 6}), ("u", {"id": 1, "n": 1}))
-    summary = log.run(spark, {**of_format, "commit.max.transactions": "2"})
+    summary = log.run(spark, {**settings, "commit.max.transactions": "2"})
     assert summary.batches == 4
     kept = {1: ("a",), 2: ("b",), 3: ("a",), 4: (None,), 5: (None,)}
     shown = log.lake(spark).snapshot(2).table(TABLE).select("id", "note").collect()

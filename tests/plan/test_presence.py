@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
 from lakeingest.decode.json.rows import JsonRows
@@ -38,9 +40,11 @@ def told(
     before: Sequence[SourceColumn] | None = None,
     columns: Sequence[SourceColumn] = ALL,
     zero: Zero | None = None,
+    partition: Sequence[str] = (),
 ) -> Presence:
     known = SourceSchema.of(before) if before is not None else None
-    return presence(shown, columns, lake, known, {"id"}, zero)
+    others = [column for column in columns if column is not ID]
+    return presence(shown, others, lake, known, partition, zero)
 
 
 def test_columns_that_all_records_have_cost_nothing() -> None:
@@ -68,6 +72,20 @@ def test_without_schemas_a_column_that_just_went_is_looked_for_in_each_record() 
     # One partition's newest record is older than the change.
     found = told(bare(["id", "a"], ["id", "a", "b"]), lake, (ID, A, B), (ID, A, B))
     assert found == Presence(absences=Absences({"b": ()}))
+
+
+@pytest.mark.parametrize("before", [(ID, A, B), (ID, A), None])
+def test_a_partition_column_stays_as_it_is_in_each_record_that_lacks_it_however_long(
+    before: Sequence[SourceColumn] | None,
+) -> None:
+    web = SourceColumn("b", PRIMITIVES["string"], True, '"web"')
+    for shown, tags in (
+        (described(v1=(ID, A)), frozenset({V1})),
+        (described(v1=(ID, A), v2=(ID, A, web)), frozenset({V1})),
+        (bare(["id", "a"]), ()),
+    ):
+        found = told(shown, ["id", "a", "b"], before, (ID, A, B), partition=["b"])
+        assert found == Presence(absences=Absences({"b": tags}))
 
 
 def test_deletes_alone_tell_nothing_of_columns() -> None:

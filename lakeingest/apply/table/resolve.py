@@ -93,10 +93,10 @@ def table_spec(
     source_columns = _newest_columns(shown, columns) if is_newer else ()
     present = presence(
         shown,
-        columns,
+        [column for column in columns if column.name not in key.columns],
         lake_types,
         before.source,
-        {*key.columns, *before.partition},
+        before.partition,
         _zero(spec),
     )
     policy.judge(source_columns, present, warn, described=bool(shown.versions))
