@@ -210,6 +210,9 @@ _NONE: Versions = {}
 def merge_versions(versions: Versions, keys: Versions = _NONE) -> tuple[SourceColumn, ...]:
     """Return all columns of a batch's schemas, each with its widest type (``types/versions.py``).
 
+    Where neither of two types holds the other, the newer one is the column's: the lake must take
+    what the source sends from now on.
+
     Args:
         versions: Columns of the rows.
         keys: Columns of the record keys, where those have their own schemas. A key column that no
@@ -219,8 +222,8 @@ def merge_versions(versions: Versions, keys: Versions = _NONE) -> tuple[SourceCo
     kinds: dict[str, dict[bytes, LogicalType]] = {}
     for tag, schema in versions.items():
         for column in schema:
-            old = columns.get(column.name)
-            if old is None or widens(old.type.spark, column.type.spark):
+            new, old = column.type.spark, columns.get(column.name, column).type.spark
+            if widens(old, new) or not widens(new, old):
                 columns[column.name] = column
             kinds.setdefault(column.name, {})[tag] = column.type
     for tag, schema in keys.items():

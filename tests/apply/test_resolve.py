@@ -225,6 +225,15 @@ def test_an_array_that_hudi_streamer_stored_as_text_says_so() -> None:
         table_spec(of_streamer, TableBefore(), [row], spec, lambda *_: {}, print)
 
 
+def test_a_declared_type_that_one_version_does_not_fit_is_refused_with_the_type_of_each() -> None:
+    kinds = (PRIMITIVES["string"], SEMANTIC["io.debezium.time.MicroTimestamp"])
+    columns = [(SourceColumn("note", kind),) for kind in kinds]
+    schemas = {b"1": CarriedSchema(1, columns[0]), b"2": CarriedSchema(2, columns[1])}
+    row = replace(stats({"id": 1, "note": 1}, {"id": 1}), value_tags=frozenset(schemas))
+    with pytest.raises(ConfigError, match="declared string, .* carry timestamp_ntz and string by"):
+        settled(row, spec=replace(SPEC, format=JsonFormat(schemas)))
+
+
 OLD = (SourceColumn("a", JSON.decimal(10, 2)), SourceColumn("b", PRIMITIVES["string"]))
 
 

@@ -99,7 +99,10 @@ def test_a_column_that_goes_is_told_and_one_that_comes_back_is_too() -> None:
 
 def test_another_type_stops_and_names_table_column_and_ways_on() -> None:
     text = SourceColumn("n", PRIMITIVES["string"])
-    said = r"'public\.a': column 'n' was retyped, from int .*schema\.retyped.*to ignore"
+    said = (
+        r"'public\.a': column 'n' was retyped, from int .*schema\.retyped.*to ignore.* declare the "
+        r"new type with lakeingest\.table\.public\.a\.schema and load the table anew"
+    )
     with pytest.raises(DataError, match=said):
         warnings(policy(), now=(ID, text))
     ignoring = policy(policies={**DEFAULTS, Kind.RETYPED: Policy.IGNORE})

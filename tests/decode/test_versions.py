@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations, product
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, DoubleType, StringType
+from pyspark.sql.types import DecimalType, DoubleType, LongType, StringType
 
 from lakeingest.decode.avro.format import AvroFormat
 from lakeingest.decode.columns import SourceColumn, from_connect, merge_versions
@@ -20,7 +23,9 @@ from lakeingest.decode.json.rows import JsonRows
 from lakeingest.decode.row import RowSpec, with_key, with_row
 from lakeingest.decode.types.logical import AVRO, JSON, PRIMITIVES, declared_type
 from lakeingest.decode.types.logical_type import as_narrower_type
+from lakeingest.decode.types.versions import stored_as
 from lakeingest.decode.wire import Samples, TableShape
+from lakeingest.widening import casts
 from tests.decode.avro import envelope_schema, event, field, in_avro, parsed, record, record_schema
 from tests.decode.connect import (
     DATE,
@@ -148,10 +153,15 @@ def read(
     Where the schema's name is ``plain``, the value is a number.
     """
     wire = [(digit, n if digit == plain else in_json(unscaled(n))) for digit, n in values]
+    return [str(n) for n in stored_values(spark, column, *wire)]
+
+
+def stored_values(spark: SparkSession, column: SourceColumn, *wire: tuple[str, Any]) -> list[Any]:
+    """Return ``n`` of rows: the digit of which a schema's name consists, and the value in JSON."""
     octets = [(described(digit * 16, {"n": value}),) for digit, value in wire]
     frame = spark.createDataFrame(octets, "value binary").coalesce(1)
     rows = with_row(frame, RowSpec([column], Encodings(), JsonRows()), masked=False).collect()
-    return [str(row["row"]["n"]) for row in rows]
+    return [row["row"]["n"] for row in rows]
 
 
 def of_kind(name: str, kind: Mapping[str, Any]) -> tuple[SourceColumn, ...]:
@@ -261,9 +271,41 @@ def test_types_that_look_the_same_but_read_other_versions_are_read_apart(
 
 
 def test_a_value_that_the_common_type_does_not_hold_stops(spark: SparkSession) -> None:
-    wide, narrow = of_kind("n", decimal(10, 0)), of_kind("n", decimal(10, 4))
-    (column,) = merge_versions({b"0" * 16: wide, b"1" * 16: narrow})
+    old, new = of_kind("n", decimal(10, 4)), of_kind("n", decimal(10, 0))
+    (column,) = merge_versions({b"0" * 16: old, b"1" * 16: new})
     assert column.type.spark == DecimalType(10, 0)
-    assert read(spark, column, ("1", 20_000)) == ["2"]
+    assert read(spark, column, ("0", 20_000)) == ["2"]
     with pytest.raises(Exception, match="a value is not a decimal"):
-        read(spark, column, ("1", 15_000))
+        read(spark, column, ("0", 15_000))
+
+
+def test_of_types_that_do_not_widen_the_newest_is_the_columns() -> None:
+    kinds = [of_kind("n", kind) for kind in ({"type": "int32"}, TEXT, MICROS)]
+    for old, new in permutations(kinds, 2):
+        (column,) = merge_versions({b"1": old, b"2": new})
+        assert column.type.spark == new[0].type.spark
+
+
+def test_a_value_that_spark_cannot_cast_to_the_lakes_type_stops_and_no_other_one_does(
+    spark: SparkSession,
+) -> None:
+    old, new = of_kind("n", {"type": "int64"}), of_kind("n", MICROS)
+    (column,) = merge_versions({b"0" * 16: old, b"1" * 16: new})
+    kept = replace(column, type=stored_as(column.type, LongType()))
+    assert stored_values(spark, kept, ("0", 5), ("1", None)) == [5, None]
+    with pytest.raises(Exception, match="a value is not a bigint, its type in the lake"):
+        stored_values(spark, kept, ("1", AT))
+
+
+def test_the_known_casts_are_those_of_spark(spark: SparkSession) -> None:
+    moments, lists = ("date", "timestamp", "timestamp_ntz"), ("array<int>", "array<date>")
+    others = ("tinyint", "bigint", "double", "decimal(9,2)", "string", "binary", "boolean")
+    names = (*others, *moments, *lists)
+    kinds = spark.sql(f"SELECT {', '.join(f'CAST(NULL AS {name})' for name in names)}").schema
+    for (source, one), (target, other) in product(zip(names, kinds, strict=True), repeat=2):
+        try:
+            spark.sql(f"SELECT CAST(CAST(NULL AS {source}) AS {target})")
+        except AnalysisException:
+            assert not casts(one.dataType, other.dataType), (source, target)
+        else:
+            assert casts(one.dataType, other.dataType), (source, target)

@@ -25,6 +25,7 @@ from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import SourceColumn, columns_of_kinds, declared_columns
 from lakeingest.decode.row import NONE_ABSENT
 from lakeingest.decode.types import logical
+from lakeingest.decode.types.logical_type import LogicalType
 from lakeingest.decode.wire import Samples, TableShape
 from lakeingest.errors import ConfigError
 from lakeingest.plan import implicit
@@ -202,7 +203,7 @@ def _declared_columns(
             message = (
                 f"Column '{column.name}' of table '{collection}' is declared "
                 f"{column.type.spark.simpleString()}, but its records carry "
-                f"{record_type.spark.simpleString()} by their schema. Correct "
+                f"{_in_words(record_type)} by their schema. Correct "
                 f"lakeingest.table.{collection}.schema, or leave the column out of it."
             )
             raise ConfigError(message)
@@ -219,6 +220,12 @@ def _adopted_array_error(collection: str, column: str) -> ConfigError:
         f"batch was published. Take lakeingest.table.{collection}.adopt out, and load the table "
         "anew under another lakeingest.target.path."
     )
+
+
+def _in_words(kind: LogicalType) -> str:
+    """Return a type's name in Spark; of a type with several versions, the name of each."""
+    kinds = [version for _, version in kind.versions] or [kind]
+    return " and ".join(dict.fromkeys(one.spark.simpleString() for one in kinds))
 
 
 def _infer_columns(

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType
 
 from lakeingest.decode.columns import SourceColumn
 from lakeingest.decode.defaults import Default
-from lakeingest.decode.types.logical_type import as_narrower_type
+from lakeingest.decode.types.versions import stored_as
 from lakeingest.errors import DataError, load_anew
 from lakeingest.plan.evolution import Change, Kind, Policies, Policy, SourceSchema, changes
 from lakeingest.plan.presence import Presence
@@ -100,7 +100,7 @@ class SchemaPolicy:
         kind = Kind.WIDENED if widens(stored, column.type.spark) else Kind.RETYPED
         if self.policies[kind] is not Policy.IGNORE:
             return column
-        return replace(column, type=as_narrower_type(column.type, stored))
+        return replace(column, type=stored_as(column.type, stored))
 
     def _stop_error(self, change: Change) -> DataError:
         name = change.kind.value
@@ -112,8 +112,8 @@ class SchemaPolicy:
         )
         if change.kind is Kind.RETYPED:
             message += (
-                f" Or declare a type that holds both with lakeingest.table.{self.collection}."
-                f"schema, or {load_anew(self.collection)}."
+                f" Or declare the new type with lakeingest.table.{self.collection}.schema and "
+                f"{load_anew(self.collection)}."
             )
         return DataError(message)
 

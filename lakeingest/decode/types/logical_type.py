@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from lakeingest.cast import cast_to
+from lakeingest.widening import casts
 
 CONVERSION_FAILED = "LAKEINGEST_CONVERSION"
 """Start of the message about a value that does not fit its declared type."""
@@ -131,14 +132,18 @@ def as_type(kind: LogicalType, spark: DataType) -> LogicalType:
 def as_narrower_type(kind: LogicalType, spark: DataType) -> LogicalType:
     """Return the type with values stored as ``spark``, which may not hold all of them.
 
-    A value that is not the same after a cast to ``spark`` and back fails the job.
+    A value that is not the same after a cast to ``spark`` and back fails the job. Where Spark has
+    no such cast, each value does.
     """
     name = f"{spark.simpleString()}, its type in the lake"
 
     def convert(wire: Column, site: Site) -> Column:
+        refused = F.when(wire.isNotNull(), site.refused(name))
+        if not (casts(kind.spark, spark) and casts(spark, kind.spark)):
+            return cast_to(refused, spark)
         value = kind.convert(wire, site)
         stored = cast_to(value, spark)
         fits = F.when(cast_to(stored, kind.spark) == value, stored)
-        return F.coalesce(fits, F.when(wire.isNotNull(), site.refused(name)))
+        return F.coalesce(fits, refused)
 
     return replace(kind, spark=spark, convert=convert, versions=())

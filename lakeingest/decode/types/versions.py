@@ -104,6 +104,9 @@ def _from_text(text: Column, wire: DataType) -> Column:
     return read.getField("value")
 
 
-def stored_as(version: LogicalType, spark: DataType) -> LogicalType:
-    """Return a version with values stored as ``spark``; a value that changes stops the run."""
-    return (as_type if widens(version.spark, spark) else as_narrower_type)(version, spark)
+def stored_as(kind: LogicalType, spark: DataType) -> LogicalType:
+    """Return a type with values stored as ``spark``; a value that changes stops the run."""
+    if kind.versions:
+        # Each version by itself: the type that they share need not hold what ``spark`` holds.
+        return join_versions([(tags, stored_as(one, spark)) for tags, one in kind.versions])
+    return (as_type if widens(kind.spark, spark) else as_narrower_type)(kind, spark)
