@@ -297,6 +297,21 @@ def test_a_value_that_spark_cannot_cast_to_the_lakes_type_stops_and_no_other_one
         stored_values(spark, kept, ("1", AT))
 
 
+def test_a_struct_is_stored_by_the_names_of_its_fields_and_loses_none_that_has_a_value(
+    spark: SparkSession,
+) -> None:
+    part, more = struct("data.Part", a="int32"), struct("data.Part", b="int32", a="int32")
+    old, new = of_kind("n", part), of_kind("n", more)
+    (column,) = merge_versions({b"0" * 16: old, b"1" * 16: new})
+    fit = ("0", {"a": 1}), ("1", {"a": 2}), ("1", None)
+    unfit = ("1", {"a": 3, "b": 4})
+    assert stored_values(spark, column, *fit, unfit) == [(None, 1), (None, 2), None, (4, 3)]
+    kept = replace(column, type=stored_as(column.type, old[0].type.spark))
+    assert stored_values(spark, kept, *fit) == [(1,), (2,), None]
+    with pytest.raises(Exception, match="a value is not a struct<a:int>, its type in the lake"):
+        stored_values(spark, kept, unfit)
+
+
 def test_the_known_casts_are_those_of_spark(spark: SparkSession) -> None:
     moments, lists = ("date", "timestamp", "timestamp_ntz"), ("array<int>", "array<date>")
     others = ("tinyint", "bigint", "double", "decimal(9,2)", "string", "binary", "boolean")

@@ -17,9 +17,9 @@ from typing import TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructType
 
-from lakeingest.cast import cast_to
+from lakeingest.cast import cast_to, null_of
 from lakeingest.widening import casts
 
 CONVERSION_FAILED = "LAKEINGEST_CONVERSION"
@@ -133,17 +133,41 @@ def as_narrower_type(kind: LogicalType, spark: DataType) -> LogicalType:
     """Return the type with values stored as ``spark``, which may not hold all of them.
 
     A value that is not the same after a cast to ``spark`` and back fails the job. Where Spark has
-    no such cast, each value does.
+    no such cast, each value does. A struct is stored field by field, by name: a field that it lacks
+    is NULL, and one that ``spark`` lacks must be NULL.
     """
     name = f"{spark.simpleString()}, its type in the lake"
 
     def convert(wire: Column, site: Site) -> Column:
-        refused = F.when(wire.isNotNull(), site.refused(name))
-        if not (casts(kind.spark, spark) and casts(spark, kind.spark)):
-            return cast_to(refused, spark)
-        value = kind.convert(wire, site)
-        stored = cast_to(value, spark)
-        fits = F.when(cast_to(stored, kind.spark) == value, stored)
-        return F.coalesce(fits, refused)
+        return _stored(kind.convert(wire, site), kind.spark, spark, site.refused(name))
 
     return replace(kind, spark=spark, convert=convert, versions=())
+
+
+def _stored(value: Column, own: DataType, spark: DataType, refused: Column) -> Column:
+    """Return a value of type ``own`` as ``spark``; ``refused`` where it would be another value."""
+    if own == spark:
+        return value
+    if isinstance(own, StructType) and isinstance(spark, StructType):
+        return _stored_by_name(value, own, spark, refused)
+    other = F.when(value.isNotNull(), refused)
+    if not (casts(own, spark) and casts(spark, own)):
+        return cast_to(other, spark)
+    stored = cast_to(value, spark)
+    fits = F.when(cast_to(stored, own) == value, stored)
+    return F.coalesce(fits, other)
+
+
+def _stored_by_name(value: Column, own: StructType, spark: StructType, refused: Column) -> Column:
+    fields = {item.name: item.dataType for item in own}
+    parts = [
+        _stored(value[item.name], fields[item.name], item.dataType, refused).alias(item.name)
+        if item.name in fields
+        else null_of(item.dataType).alias(item.name)
+        for item in spark
+    ]
+    stored = F.when(value.isNotNull(), F.struct(*parts))
+    for name in own.names:
+        if name not in spark.names:
+            stored = F.when(value[name].isNotNull(), refused).otherwise(stored)
+    return stored
