@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lakeingest.apply.lake import LakeState
 from lakeingest.apply.window.contents import Contents, Portion
-from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
+from lakeingest.apply.window.incomplete_transaction import NO_END, ONLY_BEGUN, IncompleteTransaction
 from lakeingest.apply.window.unreadable_records import unreadable_error
 from lakeingest.apply.window.window import Window
 from lakeingest.config.spelling import nearest
@@ -143,6 +143,12 @@ _LOST = (
     "Records of the transaction topic were lost, so its rows cannot be counted. If they do not "
     f"come, {_ANEW}"
 )
+_LOST_OR_XA = (
+    "XA transactions of MariaDB have no END: their rows come with XA PREPARE, and nothing says "
+    "whether they were committed. Let none change a table of the pipeline. If it is another one, "
+    "its END was lost, so its rows cannot be counted. If it does not come, or for XA, "
+    f"{_ANEW}"
+)
 _HEADLESS = (
     "The head of the table's topic is missing (lakeingest.source.missing.head=accept), most likely "
     "with these rows: the topics were not cut between the same two transactions. Delete the "
@@ -155,6 +161,8 @@ def _remedy(reason: str, patience: Patience) -> str:
     """Return the remedy for this reason; empty: it depends on the table's records."""
     if reason == NO_END:
         return _LOST
+    if reason == ONLY_BEGUN:
+        return _LOST_OR_XA
     if reason == NO_WHOLE_INCARNATION:
         return (
             "The connector was killed in it and END counts the rows of its last attempt, so rows "

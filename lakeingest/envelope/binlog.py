@@ -12,8 +12,10 @@ its position from the rows of its transaction (``plan/end_positions.py``).
 MariaDB writes a BEGIN without END for each TRUNCATE and DDL statement (recorded: 33 of 33), so a
 BEGIN is over when a later transaction begins. The transaction must be later: after a restart the
 connector goes back (recorded: BEGIN 8274 is followed by BEGIN 8074), and then the first one is
-*not* over.
-Sources: ``BinlogSourceInfo``, the recorded runs.
+*not* over. Nor is it over if it has rows: then its END was lost, or it is an XA transaction, whose
+rows come with XA PREPARE, without an END. MySQL writes no BEGIN for TRUNCATE, DDL and XA.
+Sources: ``BinlogSourceInfo``, ``BinlogStreamingChangeEventSource.prepareTransaction``, the recorded
+runs.
 
 MySQL can write a transaction as one event, in which neither offset nor row gives the order:
 ``compressed.py``. MariaDB (``log_bin_compress``) compresses each event by itself, in its place.
@@ -145,6 +147,7 @@ MARIADB = Family(
 MYSQL = replace(
     MARIADB,
     position=partial(_position, within=within_transaction),
+    implied_end=False,
     source=MYSQL_SOURCE,
     inside=inside,
     in_file=partial(_position_in_file, within=within_transaction),

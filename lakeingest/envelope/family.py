@@ -62,7 +62,8 @@ class Family:
         end_position: ``(epoch, id) -> Column``: a position above every row of the transaction with
             this END id and of all before it, and not above any row of a later one; None: the id
             gives no position, the rows do.
-        implied_end: A BEGIN is over without an END when a later transaction's BEGIN follows.
+        implied_end: A BEGIN without rows but TRUNCATEs is over without an END when a later
+            transaction's BEGIN follows.
         domains: The domains of incomparable transactions; None: all transactions can be compared.
         end_collection: ``(name) -> Column``: from a name in END to the name in ``collection``;
             None: they are the same.

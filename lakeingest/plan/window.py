@@ -17,7 +17,7 @@ from lakeingest.engine.known_columns import Addition, Steps, made_once
 from lakeingest.envelope import ChangeSpec, change_steps
 from lakeingest.envelope.change import FAMILIES
 from lakeingest.envelope.epoch import end_epoch
-from lakeingest.plan.end_positions import UNPLACED, epochs_in_file_order
+from lakeingest.plan.end_positions import UNPLACED
 from lakeingest.plan.ordering import ordering_values, with_ordering_fields
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position.epochs import Epoch
@@ -63,16 +63,11 @@ def window_metadata(records: DataFrame, spec: PipelineSpec) -> DataFrame:
 
 def window_boundaries(metadata: DataFrame, spec: PipelineSpec) -> DataFrame:
     """Find the transactions that are over or open: ``BOUNDARY`` plus ``domain``."""
-    # In file order a BEGIN implies no END: the numbers of two tags do not say which is later.
-    in_file_order = bool(epochs_in_file_order(spec))
-    steps = _boundary_steps(spec.connector, spec.epoch, spec.epochs, in_file_order=in_file_order)
-    return steps.of(metadata)
+    return _boundary_steps(spec.connector, spec.epoch, spec.epochs).of(metadata)
 
 
 @made_once
-def _boundary_steps(
-    connector: str, epoch: int, epochs: tuple[Epoch, ...], *, in_file_order: bool
-) -> Steps:
+def _boundary_steps(connector: str, epoch: int, epochs: tuple[Epoch, ...]) -> Steps:
     family, id_ = FAMILIES[connector], F.col("id")
     if family.end_position is None:
         end_position = F.lit(UNPLACED)
@@ -81,8 +76,9 @@ def _boundary_steps(
     more = {"domain": family.domains.domain(id_) if family.domains else F.lit("")}
     if family.end_collection is not None:
         more["collections"] = _with_names(family.end_collection)
-    implied_end = family.implied_end and not in_file_order
-    of_family = boundary_steps(family.transaction_key(id_), end_position, implied_end=implied_end)
+    of_family = boundary_steps(
+        family.transaction_key(id_), end_position, implied_end=family.implied_end
+    )
     return Steps(of_family, Addition(more))
 
 

@@ -8,10 +8,10 @@ END per transaction, the topic holds these, with this effect:
 * *Repeated BEGIN*: before 3.7.0, a connector that is killed in mid-transaction counts only the tail
   in END. ``begins`` tells the completeness check that the count alone proves nothing.
 * *BEGIN without END*, then the BEGIN of a **later** transaction: the first transaction is over, on
-  connectors that write such BEGINs (MariaDB's TRUNCATE and DDL). If the next BEGIN is of the same
-  or an earlier transaction, the connector went back and sends the first one again. To take it as
-  over would publish half of it (recorded: ``mariadb-kill-replay``, BEGIN 8274 followed by BEGIN
-  8074).
+  connectors that write such BEGINs (MariaDB's TRUNCATE and DDL). Other rows than TRUNCATEs do not
+  belong to this implied END (``completeness.with_end_offset``). If the next BEGIN is of the same or
+  an earlier transaction, the connector went back and sends the first one again. To take it as over
+  would publish half of it (recorded: ``mariadb-kill-replay``, BEGIN 8274 followed by BEGIN 8074).
 * *Any other BEGIN without END* is ``open``. This BEGIN, or its END, comes again before the first
   END of any later transaction: a connector goes back to transactions whose ENDs it wrote before,
   never past a transaction that it had begun. So a new END behind an open BEGIN shows that records

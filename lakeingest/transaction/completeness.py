@@ -57,7 +57,8 @@ def with_end_offset(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """Give each transactional change its transaction's ``end_offset`` (NULL: no END was read yet).
 
     A key may be used again (PostgreSQL's xid wraps around). The row then belongs to the first END
-    above it. Changes that have the column already stay as they are.
+    above it. Only a TRUNCATE belongs to an implied END: other rows are counted by an END, so it was
+    lost or will come. Changes that have the column already stay as they are.
     """
     if "end_offset" in changes.columns:
         return changes
@@ -87,12 +88,14 @@ def _end_lookup(columns: tuple[str, ...]) -> _EndLookup:
         F.col("transaction_key").alias("_key_of_end"),
         F.col("end_position").alias("_above"),
         F.col("end_offset").alias("_end_offset"),
+        F.col("implied").alias("_implied"),
         F.lag("end_position", 1, "").over(by_key).alias("_lower"),
     )
     same = F.col("transaction_key") == F.col("_key_of_end")
     within = (F.col("position") >= F.col("_lower")) & (F.col("position") < F.col("_above"))
+    may_belong = ~F.col("_implied") | (F.col("kind") == Kind.TRUNCATE)
     with_end = Selection(*columns, F.col("_end_offset").alias("end_offset"))
-    return _EndLookup(spans, same & within, with_end)
+    return _EndLookup(spans, same & within & may_belong, with_end)
 
 
 def incomplete_transactions(

@@ -19,7 +19,7 @@ from lakeingest.apply.window.decide import (
 )
 from lakeingest.apply.window.end_markers import EndMarker, OpenTransaction
 from lakeingest.apply.window.facts import WindowFacts
-from lakeingest.apply.window.incomplete_transaction import NO_END, IncompleteTransaction
+from lakeingest.apply.window.incomplete_transaction import NO_END, ONLY_BEGUN, IncompleteTransaction
 from lakeingest.apply.window.offset_ranges import WindowRanges
 from lakeingest.apply.window.resnapshot_cut_over import Stretch
 from lakeingest.apply.window.snapshot_attempts import Verdict
@@ -142,12 +142,16 @@ def test_a_begin_from_before_a_new_snapshot_holds_nobody_back() -> None:
     assert released(release(window, opened)) == [(3, 5)]
 
 
-def test_a_later_transaction_does_not_pass_a_row_without_end() -> None:
+@pytest.mark.parametrize(("id_", "reason", "named"), [("", NO_END, None), ("tx", ONLY_BEGUN, 5)])
+def test_neither_a_later_end_nor_its_own_implied_one_passes_a_row_without_end(
+    id_: str, reason: str, named: int | None
+) -> None:
     row = RowWithoutEnd(after(0, 4), "tx")
     contents = Contents((replace(portion(A, Kind.ROW, 9), unended=row),))
-    decision = release(replace(THREE, contents=contents))
+    window = facts(end(3), replace(end(5), transaction=id_), end(7))
+    decision = release(replace(window, contents=contents))
     assert released(decision) == [(3, 3)]
-    assert decision.incomplete == IncompleteTransaction(5, NO_END, "tx")
+    assert decision.incomplete == IncompleteTransaction(5, reason, "tx", named_by=named)
 
 
 def test_the_newest_row_may_wait_for_its_end() -> None:

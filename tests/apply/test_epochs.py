@@ -56,7 +56,8 @@ def opened(lake: Path) -> list[tuple[str, dict[str, dict[str, int]], str]]:
 def test_a_failover_in_one_window_orders_the_new_server_above_the_old_one(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    # The old server's last statement has no END; it is over when the new one begins.
+    # The old server's last statement has no END (MariaDB); it is over when the new one begins.
+    log.connector = "mariadb"
     log.begin(f"{A}:101")
     log.rows(f"{A}:101", [row(f"{A}:101", 0, None, "t")])
     commit(log, f"{B}:3", (1, 3), (2, 2))

@@ -40,6 +40,23 @@ def test_nothing_is_published_past_a_transaction_without_end(
     assert table(spark, lake, "public.a") == {1: 1}
 
 
+def test_nothing_but_a_truncate_of_mariadb_is_over_without_an_end(
+    spark: SparkSession, tmp_path: Path, lake: Path
+) -> None:
+    log = WrittenLog(tmp_path / "log", "mariadb")
+    for n, op in enumerate("tccc", 1):
+        id_, v = f"0-1-{n}", None if op == "t" else n
+        place = {"db": "shop", "table": "a", "gtid": id_, "file": "b.000001", "pos": n}
+        log.begin(id_)
+        log.rows(id_, [Sent("shop.a", n, v, place, op)])
+        if n in (2, 4):
+            log.end(id_, {"shop.a": 1})
+    told = "Transaction 0-1-3 is not complete .it has rows.*holds back 1 later transaction; .*XA"
+    with pytest.raises(DataError, match=told):
+        log.ingest(spark, lake)
+    assert table(spark, lake, "shop.a") == {2: 2}
+
+
 @pytest.mark.soak
 def test_nothing_is_published_past_a_transaction_whose_end_comes_behind_what_passed_it(
     spark: SparkSession, log: WrittenLog, lake: Path

@@ -132,6 +132,11 @@ def test_postgresql_has_no_implied_ends_and_groups_by_transaction_number(
     assert found[2]["end_position"] < found[3]["end_position"]
 
 
+def test_mysql_has_no_implied_ends(spark: SparkSession) -> None:
+    words = [("BEGIN", "uuid:1"), ("BEGIN", "uuid:2"), ("END", "uuid:2")]
+    assert [row["open"] for row in found_in(spark, "mysql", [words])] == [True, False]
+
+
 def test_ids_of_several_octets_per_character_are_kept(spark: SparkSession) -> None:
     ids = [f"file=größe-日本.000009,pos={pos}" for pos in (4, 90)]
     found = found_in(spark, "mysql", [[(word, id_) for id_ in ids for word in ("BEGIN", "END")]])

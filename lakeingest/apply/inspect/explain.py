@@ -21,7 +21,7 @@ from lakeingest.apply.inspect.pipeline_parts import open_parts
 from lakeingest.apply.lake import read_lake
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.table.new_tables import likely_tables
-from lakeingest.apply.window.incomplete_transaction import NO_END
+from lakeingest.apply.window.incomplete_transaction import NO_END, ONLY_BEGUN
 from lakeingest.apply.window.offset_ranges import plan_all_ranges
 from lakeingest.apply.window.window import Window
 from lakeingest.config.model import PipelineConfig
@@ -172,7 +172,7 @@ def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
             if first.found is not None
             else ""
         )
-        that_end = "that END" if first.reason == NO_END else "its END"
+        that_end = {NO_END: "that END", ONLY_BEGUN: "its BEGIN"}.get(first.reason, "its END")
         yield (
             f"Transaction {first.transaction} is not complete ({first.reason}){counts}. "
             f"{window.waiting} transactions wait for it or with it. A run stops when {that_end}, "

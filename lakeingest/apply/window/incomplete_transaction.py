@@ -20,6 +20,7 @@ from lakeingest.transaction.completeness import (
 from lakeingest.transaction.cut import first_later_end, first_overtaking, read_past
 
 NO_END = "the END of a later transaction is on the transaction topic, its own is not before it"
+ONLY_BEGUN = "it has rows, and the BEGIN of a later transaction follows its own without an END"
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class IncompleteTransaction:
 
     Attributes:
         end_offset: Offset of its END; if it has none, of the END that passes it
-            (``cut.first_later_end``).
+            (``cut.first_later_end``); if that is its own implied END, of its BEGIN.
         transaction: Its id.
         collection: The table that lacks rows; None where the reason does not concern one table.
         expected: Number of rows that END counted.
         found: Number of distinct rows that were read.
-        reason: See ``completeness``; or ``NO_END``.
-        named_by: Offset of the END that has its id; None: no END has it.
+        reason: See ``completeness``; or ``NO_END`` or ``ONLY_BEGUN``.
+        named_by: Offset of the END or implied END that has its id; None: none has it.
         written_ms: Kafka timestamp of the END at ``end_offset``, milliseconds since epoch (0:
             unknown).
     """
@@ -97,9 +98,13 @@ def first_without_end(
         return IncompleteTransaction(overtaken[0].offset, NO_END, named_by=overtaken[1].offset)
     if later_end is None:
         return None
-    from_begin = opened.transaction if opened and opened.offset < later_end.offset else ""
+    offset = later_end.offset
+    from_begin = opened.transaction if opened and opened.offset < offset else ""
     transaction = from_begin or (row.transaction if row else "")
-    return IncompleteTransaction(later_end.offset, NO_END, transaction)
+    # A row without END has the id of an END only if that END is implied.
+    if transaction and transaction == later_end.transaction:
+        return IncompleteTransaction(offset, ONLY_BEGUN, transaction, named_by=offset)
+    return IncompleteTransaction(offset, NO_END, transaction)
 
 
 def _first(incomplete_rows: DataFrame) -> IncompleteTransaction | None:
