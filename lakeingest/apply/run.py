@@ -328,7 +328,7 @@ class PipelineRun:
                 self._warnings.add(window.awaited)
             if not window.waiting:
                 refuse_if_lost(state.through)
-        behind = frontier_behind(window, state.head.frontier)
+        behind = frontier_behind(window, state.head.frontier, clock_ms())
         fills = fills_new_table(window, state.head)
         is_due_now = fills or is_due(state.head, behind, clock_ms())
         if not (unfinished and fills) and state.through is None and is_due_now:

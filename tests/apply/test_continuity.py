@@ -155,7 +155,7 @@ def test_a_head_that_was_accepted_is_not_missing_after_the_publication() -> None
     published = frontier_after(window, SNAPSHOT_BATCH, Frontier())
     assert published.topic_ids == {"px.a": "one"}
     assert ranges_of(cut, published).nothing
-    alone = frontier_behind(window, Frontier(streaming=True, read_offset=2))
+    alone = frontier_behind(window, Frontier(streaming=True, read_offset=2), 0)
     assert alone.topic_ids == {"px.a": "one"}
     assert ranges_of(cut, alone).nothing
 

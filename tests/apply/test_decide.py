@@ -135,6 +135,14 @@ def test_a_later_transaction_does_not_pass_one_that_has_begun_and_not_ended() ->
     assert decision.incomplete == IncompleteTransaction(5, NO_END, "tx")
 
 
+def test_a_begin_that_needs_no_end_is_alone_until_a_row_of_it_is_there() -> None:
+    window = replace(facts(), opened=OpenTransaction(4, "tx", alone_since=7))
+    row = replace(portion(A, Kind.ROW, 9), unended=RowWithoutEnd(after(0, 4), "tx"))
+    assert release(window).alone_since == 7
+    assert release(replace(window, contents=Contents((row,)))).alone_since == 0
+    assert release(facts()).alone_since == 0
+
+
 def test_a_begin_from_before_a_new_snapshot_holds_nobody_back() -> None:
     ends = [EndMarker(offset, 4, after(1, offset), offset - 1, begins=1) for offset in (3, 5)]
     window = WindowFacts(READ_TO_THE_END, ends, OpenTransaction(2, "tx of the old epoch"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from lakeingest.apply.factory import open_ledger
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.window import progress
 from lakeingest.apply.window.contents import Contents, Portion
@@ -57,13 +58,13 @@ def test_an_older_ledger_goes_on_behind_its_last_end() -> None:
 
 
 def test_records_that_make_no_table_are_behind_the_frontier() -> None:
-    after = frontier_behind(looked_at(Kind.FOREIGN, Kind.NULL_RECORD, Kind.MESSAGE), BEHIND)
+    after = frontier_behind(looked_at(Kind.FOREIGN, Kind.NULL_RECORD, Kind.MESSAGE), BEHIND, 0)
     assert after == replace(BEHIND, offsets={"px.a": {0: 150}}, read_offset=12)
 
 
 @pytest.mark.parametrize("kind", [Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE])
 def test_what_waits_for_its_transaction_is_read_again(kind: str) -> None:
-    after = frontier_behind(looked_at(Kind.FOREIGN, kind, ends_read_to=None), BEHIND)
+    after = frontier_behind(looked_at(Kind.FOREIGN, kind, ends_read_to=None), BEHIND, 0)
     assert after == replace(BEHIND, offsets={"px.a": {0: 120}})
 
 
@@ -73,20 +74,26 @@ def test_rows_of_released_transactions_make_progress_due_and_are_known_by_their_
     (row,) = window.contents.portions
     again = replace(window, contents=Contents((replace(row, first_new=None),)))
     assert again.contents.has_redelivered()
-    assert frontier_behind(again, BEHIND).offsets == {"px.a": {0: 150}}
+    assert frontier_behind(again, BEHIND, 0).offsets == {"px.a": {0: 150}}
 
 
 def test_a_record_that_cannot_be_read_is_read_again_until_it_was_sent_again() -> None:
     window = looked_at(Kind.FOREIGN, Kind.MALFORMED)
     held = replace(window, unreadable={ROWS: Unreadable(ROWS, 120, 1, "")})
-    assert frontier_behind(held, BEHIND).offsets == {"px.a": {0: 120}}
-    assert frontier_behind(window, BEHIND).offsets == {"px.a": {0: 150}}
+    assert frontier_behind(held, BEHIND, 0).offsets == {"px.a": {0: 120}}
+    assert frontier_behind(window, BEHIND, 0).offsets == {"px.a": {0: 150}}
 
 
 def test_nothing_moves_before_the_first_publication_nor_while_a_transaction_waits() -> None:
     first = replace(BEHIND, streaming=False)
-    assert frontier_behind(looked_at(Kind.FOREIGN), first) == first
-    assert frontier_behind(replace(looked_at(Kind.FOREIGN), waiting=1), BEHIND) == BEHIND
+    assert frontier_behind(looked_at(Kind.FOREIGN), first, 0) == first
+    assert frontier_behind(replace(looked_at(Kind.FOREIGN), waiting=1), BEHIND, 0) == BEHIND
+
+
+def test_a_begin_that_stays_alone_for_hours_does_not_hold_the_transaction_topic() -> None:
+    window = replace(looked_at(ends_read_to=None), alone_since=HOUR)
+    reached = [frontier_behind(window, BEHIND, hours * HOUR).read_offset for hours in (2, 8)]
+    assert reached == [9, 12]
 
 
 def test_progress_alone_is_published_behind_many_records_or_after_hours() -> None:
@@ -162,3 +169,23 @@ def test_an_idle_database_under_exactly_once_connect_is_not_read_again_and_has_l
     assert run() == (0, 0)
     published = RustLake(lake, "public").publications()
     assert [(one.batch, one.transactions) for one in published] == [(1, 1), (2, 0), (3, 1), (4, 0)]
+
+
+@pytest.mark.slow
+def test_an_end_counts_its_rows_though_its_begin_was_passed(
+    spark: SparkSession, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PROGRESS_RECORDS", 1)
+    log = WrittenLog(tmp_path / "log", "mariadb")
+    place = {"db": "shop", "table": "a", "file": "b.1"}
+    first, late = (
+        Sent("shop.a", n, n, {**place, "gtid": f"0-1-{n}", "pos": n}, "c") for n in (1, 2)
+    )
+    log.transaction("0-1-1", first)
+    log.begin("0-1-2")
+    assert log.ingest(spark, lake).batches == 2
+    assert open_ledger(spark, log.configured(lake), "").head().frontier.low_end == 3
+    log.rows("0-1-2", [late])
+    log.end("0-1-2", {"shop.a": 1})
+    log.ingest(spark, lake)
+    assert table(spark, lake, "shop.a") == {1: 1, 2: 2}

@@ -65,6 +65,7 @@ class Release:
         waiting: Number of transactions that are over and stay behind.
         in_the_way: The first END whose transaction is not complete; None: there is none.
         ends_read_to: See ``Window``.
+        alone_since: See ``Window``.
         awaited: What the initial snapshot waits for, as a warning; None: it waits for nothing.
         ends: Its complete transactions, if each becomes a version of its own.
     """
@@ -76,6 +77,7 @@ class Release:
     in_the_way: End | None
     ends_read_to: int | None
     awaited: str | None
+    alone_since: int = 0
     ends: tuple[End, ...] = ()
 
 
@@ -131,6 +133,7 @@ def decide(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> Resnapshot
         in_the_way=ends[len(complete)] if len(complete) < len(ends) else None,
         ends_read_to=_ends_read_to(facts, ends, cuts),
         awaited=awaited(facts.contents, facts.ranges, phase) if loading else None,
+        alone_since=_alone_since(facts),
         ends=tuple(complete) if bounds.each else (),
     )
 
@@ -204,6 +207,13 @@ def _ends_read_to(facts: WindowFacts, ends: Sequence[End], cuts: Sequence[Cut]) 
     transactions = facts.ranges.transactions
     all_cut = not ends or (bool(cuts) and cuts[-1].last_offset == ends[-1].offset)
     return transactions.end if transactions and all_cut and not facts.opened else None
+
+
+def _alone_since(facts: WindowFacts) -> int:
+    """Return since when the last BEGIN has neither END nor row (``Window.alone_since``)."""
+    opened = facts.opened
+    is_alone = facts.ranges_read.whole and facts.contents.first_unended() is None
+    return opened.alone_since if opened and is_alone else 0
 
 
 def _read_position(facts: WindowFacts) -> str | None:

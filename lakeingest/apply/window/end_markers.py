@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.known_columns import Selection, made_once
+from lakeingest.envelope.change import FAMILIES
 from lakeingest.errors import DataError
 from lakeingest.plan.end_positions import all_positions_from_rows, release_limit
 from lakeingest.plan.spec import PipelineSpec
@@ -42,10 +43,18 @@ class EndMarkers:
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """A transaction with a BEGIN and no END; ``offset`` is the offset of its last BEGIN."""
+    """A transaction with a BEGIN and no END.
+
+    Attributes:
+        offset: Offset of its last BEGIN.
+        transaction: Its id.
+        alone_since: Kafka timestamp (milliseconds) of the newest BEGIN without END, where such a
+            BEGIN may need no END (``Family.implied_end``); 0: it needs one.
+    """
 
     offset: int
     transaction: str
+    alone_since: int = 0
 
 
 def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> EndMarkers:
@@ -74,7 +83,11 @@ def read_end_markers(boundaries: DataFrame, spec: PipelineSpec) -> EndMarkers:
             "publication."
         )
         raise DataError(message)
-    opened = OpenTransaction(*row["opened"]) if row and row["opened"] else None
+    opened = None
+    if row and row["opened"]:
+        offset, transaction = row["opened"]
+        may_be_alone = FAMILIES[spec.connector].implied_end
+        opened = OpenTransaction(offset, transaction, row["begun_at"] or 0 if may_be_alone else 0)
     return EndMarkers(ends, frozenset(row["domains"] if row else ()) - {""}, opened)
 
 
@@ -92,6 +105,7 @@ def _markers() -> tuple[Selection, Selection]:
         F.collect_list(F.when(is_over, line)).alias("lines"),
         F.collect_set(F.when(is_over, F.col("domain"))).alias("domains"),
         F.min(F.when(F.col("open"), F.struct("end_offset", "id"))).alias("opened"),
+        F.max(F.when(F.col("open"), F.unix_millis("written_at"))).alias("begun_at"),
     )
     return Selection(), summary
 

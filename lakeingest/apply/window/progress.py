@@ -11,6 +11,11 @@ four entries a day.
 A continuous run skips what it has read because it remembers the window (``prefetch.py``), and
 writes nothing for that.
 
+MariaDB's DDL leaves a BEGIN without END, which is over only at the next BEGIN. Until then the topic
+is read again from it, and retention may remove it first. So progress passes a BEGIN that has stayed
+without END and row for as long. No row of it is under way then, so a later END counts its rows as
+if the BEGIN had been read.
+
 Rejected: an entry per window (a run each minute would write 43,200 a month, without content).
 Rejected: to watch for retention. A broker does not announce it, and removes a whole segment at
 once, even the newest one.
@@ -40,13 +45,14 @@ PROGRESS_SECONDS = 6 * 3600
 _WAITING = (Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE)
 
 
-def frontier_behind(window: Window, old: Frontier) -> Frontier:
+def frontier_behind(window: Window, old: Frontier, now_ms: int) -> Frontier:
     """Return the frontier behind a window that was read and gave no batch.
 
     Args:
         window: Read from ``old``.
         old: The frontier before; before the first publication, and while transactions wait, it
             stays.
+        now_ms: The driver's clock (milliseconds).
     """
     if not old.streaming or window.waiting or window.cut_over is not None or not window.whole:
         return old
@@ -58,7 +64,9 @@ def frontier_behind(window: Window, old: Frontier) -> Frontier:
     for where, bad in window.unreadable.items():
         parts = offsets[where.topic]
         parts[where.partition] = min(parts[where.partition], bad.offset)
-    read_to = window.ends_read_to
+    read_to, transactions = window.ends_read_to, window.ranges.transactions
+    if transactions and 0 < window.alone_since < now_ms - PROGRESS_SECONDS * 1000:
+        read_to = transactions.end
     old = old.with_topic_ids(window.ranges.topic_ids)
     return replace(
         old, offsets=offsets, read_offset=old.read_offset if read_to is None else read_to

@@ -86,6 +86,7 @@ def _window(gathered: Gathered, release: Release, frontier: Frontier, spec: Pipe
         again=tuple(position_without_offset(end.position) for end in released),
         epochs=gathered.epochs,
         ends_read_to=release.ends_read_to,
+        alone_since=release.alone_since,
         unreadable=facts.unreadable,
         awaited=release.awaited,
         in_the_way=release.in_the_way,

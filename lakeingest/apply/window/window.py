@@ -88,6 +88,8 @@ class Window:
         recut: Returns a window with other batches of these transactions.
         ends_read_to: Offset up to which the transaction topic was read; None where a BEGIN waits
             for its END, or an END for a batch, or nothing was read of it.
+        alone_since: Kafka timestamp (milliseconds) of a BEGIN that has no row and may need no END
+            (MariaDB's DDL); 0: there is none.
         unreadable: Unreadable records that block it; the next window begins at them.
     """
 
@@ -107,6 +109,7 @@ class Window:
     whole: bool = True
     redelivered: Callable[[], Window] | None = None
     ends_read_to: int | None = None
+    alone_since: int = 0
     unreadable: UnreadableRecords = field(default_factory=dict)
     awaited: str | None = None
     in_the_way: End | None = None
