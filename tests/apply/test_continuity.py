@@ -226,6 +226,24 @@ def test_a_topic_that_is_gone_is_told_of_where_its_rows_need_not_arrive() -> Non
     assert "'px.My_Tab' does not exist any more; what it held and no run had read" in warning
 
 
+@pytest.mark.parametrize(
+    "again",
+    [Watermarks(1, 5, topic_id="two"), Watermarks(5, 5, topic_id="two"), Watermarks(0, 1)],
+    ids=["id", "emptied", "short"],
+)
+def test_a_topic_whose_rows_need_not_arrive_is_read_from_where_it_begins_when_made_again(
+    again: Watermarks,
+) -> None:
+    read, rules = APPLIED.with_topic_ids({"px.b": "one"}), LogRules(NAMES, uncounted=("b",))
+    ranges = ranges_of({B0: again}, read, rules)
+    assert ranges.records == again.high - again.earliest
+    (warning,) = ranges.accepted
+    assert "'px.b' was deleted and made again, and is read from where it begins" in warning
+    published = frontier_behind(replace(EMPTY, ranges=ranges), read, 0)
+    assert published.offsets == {"px.a": {0: 9}, "px.b": {0: again.high}}
+    assert ranges_of({B0: again}, published, rules).accepted == ()
+
+
 def test_a_recording_may_have_no_record_of_a_partition_that_was_read() -> None:
     grown = replace(APPLIED, offsets={"px.a": {0: 9, 1: 3}, "px.b": {0: 2}})
     assert ranges_of({A0: Watermarks(9, 9, True), A1: None, B0: None}, grown).nothing

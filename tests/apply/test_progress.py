@@ -102,6 +102,7 @@ def test_progress_alone_is_published_behind_many_records_or_after_hours() -> Non
     many = replace(BEHIND, offsets={"px.a": {0: 100 + progress.PROGRESS_RECORDS}})
     assert not is_due(head, few, 2 * HOUR)
     assert is_due(head, few, 8 * HOUR)
+    assert is_due(head, replace(few, offsets={"px.a": {0: 5}}), 8 * HOUR)  # Made again.
     assert is_due(head, many, 2 * HOUR)
     assert not is_due(head, BEHIND, 8 * HOUR)
 

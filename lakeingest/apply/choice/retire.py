@@ -127,7 +127,11 @@ def _unread(
         DataError: The next run could not read on from there.
     """
     (state,) = lake.tables.values()
-    retired = lake.head.retired[state.note.collection]
+    name = state.note.collection
+    retired = lake.head.retired[name]
+    # Its topic must be the one that was left, even if its rows need not arrive.
+    uncounted = tuple(other for other in config.uncounted_collections if other != name)
+    config = config.model_copy(update={"uncounted_collections": uncounted})
     with closing(open_source(spark, config.source)) as source:
         count = waiting(retired, source.watermarks([retired.topic]))
         ranges = plan_all_ranges(source, config, publication.frontier)

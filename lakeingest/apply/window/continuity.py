@@ -21,7 +21,8 @@ An offset identifies a record only within one topic. A topic that was deleted an
 have grown past the offset to read next. Its id shows that: a run reads the id together with the
 watermarks and stores it with the progress. A recording, and a broker before 2.8, have no ids; there
 offsets alone count. A partition that was read and is gone shows the same, but not in a recording:
-that may have been cut at a place behind which a partition has no record.
+that may have been cut at a place behind which a partition has no record. Only a topic whose rows
+need not arrive may be gone, or another one: that one is read from where it begins.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class LogRules:
         rewound: Topics that are read again from their beginning, with the offsets that were to be
             read next, by partition.
         uncounted: ``lakeingest.transaction.filtered.collections``: their rows need not arrive, so
-            their topics may be gone.
+            their topics may be gone, or made again.
     """
 
     names: TopicNames = field(default_factory=lambda: TopicNames(""))
@@ -81,6 +82,8 @@ class Continuation:
     Attributes:
         starts: The lowest offset to read, by partition.
         heads: Those of ``starts`` above 0 at which the first reading of a partition begins.
+        remade: Topics that were read before, and are now read for the first time: see
+            ``_remade_topics``.
         topic_ids: Ids of the topics of which something is read now, or was before.
         warnings: One for each accepted deviation.
     """
@@ -88,6 +91,7 @@ class Continuation:
     starts: Mapping[TopicPartition, int]
     heads: Mapping[TopicPartition, int]
     topic_ids: Mapping[str, str]
+    remade: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
 
 
@@ -116,10 +120,12 @@ def continuation(
         else frontier.low(place.topic, place.partition)
         for place in marks
     }
+    remade = _remade_topics(marks, frontier, rules)
+    low |= dict.fromkeys((place for place in marks if place.topic in remade), None)
     _refuse_other_transaction_topic(marks, frontier, transaction_topic)
     warnings = _new_topic_ids(marks, low, frontier, rules)
     _refuse_remade(marks, low, frontier, rules)
-    warnings += _vanished_topics(marks, frontier, rules)
+    warnings += _vanished_topics(marks, frontier, rules, remade)
     next_offsets = [
         OffsetRange(p.topic, p.partition, offset, offset)
         for p, offset in low.items()
@@ -129,18 +135,43 @@ def continuation(
     heads = {
         p: bounds.earliest for p, bounds in marks.items() if low[p] is None and bounds.earliest
     }
-    if heads and rules.missing_head != "accept":
-        _refuse_late_reload(heads, rules)
-        raise _missing_head(heads, transaction_topic, rules)
-    if heads:
+    missing_heads = {p: offset for p, offset in heads.items() if p.topic not in remade}
+    if missing_heads and rules.missing_head != "accept":
+        _refuse_late_reload(missing_heads, rules)
+        raise _missing_head(missing_heads, transaction_topic, rules)
+    if missing_heads:
         warnings.append(
-            f"{_first_reading(heads, transaction_topic, rules.names)}: what lay before is not in "
-            "the lake (lakeingest.source.missing.head=accept)."
+            f"{_first_reading(missing_heads, transaction_topic, rules.names)}: what lay before is "
+            "not in the lake (lakeingest.source.missing.head=accept)."
         )
     starts = {p: marks[p].earliest if offset is None else offset for p, offset in low.items()}
     topics_read = {p.topic for p in marks if low[p] is not None or starts[p] < marks[p].high}
+    topics_read |= remade
     ids = {p.topic: m.topic_id for p, m in marks.items() if p.topic in topics_read and m.topic_id}
-    return Continuation(starts, heads, ids, tuple(warnings))
+    return Continuation(starts, heads, ids, remade, tuple(warnings))
+
+
+def _uncounted_topics(rules: LogRules) -> set[str]:
+    """Return the topics whose rows need not arrive, but for those that are read again."""
+    return {rules.names.topic(name) for name in rules.uncounted} - rules.rewound.keys()
+
+
+def _remade_topics(
+    marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, rules: LogRules
+) -> frozenset[str]:
+    """Return the topics that were made again and whose rows need not arrive.
+
+    They have another id, or end before the offset that was to be read next.
+    """
+    uncounted = _uncounted_topics(rules) & frontier.offsets.keys()
+    read = {place: bounds for place, bounds in marks.items() if place.topic in uncounted}
+    with_other_ids = () if rules.new_topic_id == "accept" else _with_other_ids(read, frontier)
+    shorter = {
+        place.topic
+        for place, bounds in read.items()
+        if (frontier.low(place.topic, place.partition) or 0) > bounds.high
+    }
+    return frozenset((*with_other_ids, *shorter))
 
 
 def _refuse_other_transaction_topic(
@@ -237,15 +268,24 @@ def _with_other_ids(marks: Mapping[TopicPartition, Watermarks], frontier: Fronti
 
 
 def _vanished_topics(
-    marks: Mapping[TopicPartition, Watermarks], frontier: Frontier, rules: LogRules
+    marks: Mapping[TopicPartition, Watermarks],
+    frontier: Frontier,
+    rules: LogRules,
+    remade: frozenset[str],
 ) -> list[str]:
     """Stop where a topic or a partition that was read is gone, or say that it is."""
+    warnings = [
+        f"Topic '{topic}' was deleted and made again, and is read from where it begins; what the "
+        "earlier one held and no run had read is not in the lake "
+        "(lakeingest.transaction.filtered.collections)."
+        for topic in sorted(remade)
+    ]
     if any(bounds.observed for bounds in marks.values()):
-        return []
-    topics = {place.topic for place in marks}
-    accepted = {rules.names.topic(name) for name in rules.uncounted} - rules.rewound.keys()
-    warnings = []
+        return warnings
+    topics, accepted = {place.topic for place in marks}, _uncounted_topics(rules)
     for topic, parts in {**rules.rewound, **frontier.offsets}.items():
+        if topic in remade:
+            continue
         if topic in topics:
             spans = [OffsetRange(topic, number, offset, offset) for number, offset in parts.items()]
             check_retained([span for span in spans if span.place not in marks], marks)

@@ -72,6 +72,7 @@ class WindowRanges:
         heads: First offsets of data partitions whose first reading does not begin at 0.
         ends_head: First offset of the transaction topic in that case; -1: it begins at 0, or was
             read before.
+        remade: See ``Continuation``.
         topic_ids: See ``Continuation``.
         accepted: Deviations of the log that were accepted, as warnings.
         more_ends: Whether the transaction topic was not read to its high watermark.
@@ -87,6 +88,7 @@ class WindowRanges:
     unordered: frozenset[str] = frozenset()
     heads: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends_head: int = -1
+    remade: frozenset[str] = frozenset()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     accepted: tuple[str, ...] = ()
 
@@ -111,9 +113,10 @@ class WindowRanges:
         """Return the offsets of a frontier, moved behind the ranges.
 
         A missing head that was accepted is stored, too: it does not count as missing the next time,
-        even where no record follows it.
+        even where no record follows it. Of a topic that was made again no old offset counts.
         """
-        offsets = {topic: dict(parts) for topic, parts in old.offsets.items()}
+        kept = old.offsets.keys() - self.remade
+        offsets = {topic: dict(parts) for topic, parts in old.offsets.items() if topic in kept}
         for place, start in self.heads.items():
             offsets.setdefault(place.topic, {}).setdefault(place.partition, start)
         for part in self.data:
@@ -199,6 +202,7 @@ def plan_window_ranges(
         unordered=unordered,
         heads={place: head for place, head in log.heads.items() if place in marks},
         ends_head=ends_head,
+        remade=log.remade,
         topic_ids=log.topic_ids,
         accepted=log.warnings,
     )

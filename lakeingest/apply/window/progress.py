@@ -115,9 +115,12 @@ def progress_alone(head: Publication, behind: Frontier, run: str) -> Publication
 
 
 def _records_between(old: Frontier, new: Frontier) -> int:
-    """Count the offsets between two frontiers; of a new partition all offsets count."""
+    """Count the offsets between two frontiers; of a new partition all offsets count.
+
+    Those of a topic that was made again may be lower than before: they count as none.
+    """
     data = sum(
-        offset - (old.low(topic, partition) or 0)
+        max(0, offset - (old.low(topic, partition) or 0))
         for topic, parts in new.offsets.items()
         for partition, offset in parts.items()
     )

@@ -109,8 +109,8 @@ class PipelineConfig(ConfigModel):
         default=(), validation_alias="lakeingest.transaction.filtered.collections"
     )
     """Collections, separated by commas, whose rows a transform drops after Debezium counted them;
-    their counts are subtracted, and their topics may be gone. Default: none, so that a lost row is
-    noticed."""
+    their counts are subtracted, and their topics may be gone or made again. Default: none,
+    so that a lost row is noticed."""
     target: TargetConfig
     tables: Mapping[str, TableConfig] = Field(default_factory=dict)
     """The collections about which something is declared."""
