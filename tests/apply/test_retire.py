@@ -40,8 +40,9 @@ def test_a_dropped_table_is_retired_once_a_killed_run_is_finished_and_older_snap
         shop.run()
     # The topic is gone with the table, and with it the row that the killed run had read.
     shop.log.drop(GONE)
-    with pytest.raises(TransientError, match="Run the pipeline .*filtered.collections=public.b"):
-        shop.retire()
+    told = "Run the pipeline .*filtered.collections=public.x,public.b this once"
+    with pytest.raises(TransientError, match=told):
+        shop.retire(transaction_filtered_collections="public.x")
     finished = shop.run(transaction_filtered_collections=GONE)
     assert any("w.public.b' does not exist any more" in told for told in finished.warnings)
     shop.commit(a=40)

@@ -76,7 +76,8 @@ def retire_table(
         ledger = open_ledger(own, config, run)
         head = ledger.head()
         config = as_published(config, head)
-        choice = TableChoice(ledger, open_sink(own, config), (table,))
+        filtered = config.uncounted_collections
+        choice = TableChoice(ledger, open_sink(own, config), (table,), filtered=filtered)
         if undo:
             return _take_up(own, config, choice, head, run)
         refuse_retiring(head, table, config.source.names)

@@ -33,12 +33,14 @@ class TableChoice:
         sink: The lake's tables.
         names: The tables. Their states are in the lake's state if they exist.
         interrupts: Whether it may come between a killed run and the one that finishes its batch.
+        filtered: ``lakeingest.transaction.filtered.collections`` of the pipeline.
     """
 
     ledger: DeltaLedger
     sink: Sink
     names: Collection[str]
     interrupts: bool = False
+    filtered: Collection[str] = ()
 
     def publish(
         self, state: LakeState, publication_after: Callable[[Publication], Publication]
@@ -91,10 +93,12 @@ class TableChoice:
         if self.interrupts or self._without(state).through is None:
             return
         names = ",".join(self.names)
+        # A setting of the command line replaces the file's list.
+        filtered = ",".join(dict.fromkeys((*self.filtered, *self.names)))
         message = (
             "A run was interrupted after it wrote tables and before it published them, and only a "
             "run can finish that. Run the pipeline (lakeingest run), then this again. If the run "
             f"waits for rows that went with the topic of '{names}', give it "
-            f"--set lakeingest.transaction.filtered.collections={names} this once."
+            f"--set lakeingest.transaction.filtered.collections={filtered} this once."
         )
         raise TransientError(message)
