@@ -124,5 +124,4 @@ def test_a_name_that_is_too_long_for_a_folder_asks_for_a_path() -> None:
 
 def test_folders_that_are_not_the_tables_names_are_published() -> None:
     folders = LakeFolders("/lake", {"a": "x", "b": "b", "elsewhere": "/y"})
-    published = folders.named(["a", "b", "c", "d e"])
-    assert published == {"a": "x", "d e": "d_x0020_e"}
+    assert folders.named(["a", "b", "c", "d e"]) == {"a": "x", "d e": "d_x0020_e"}

@@ -134,8 +134,7 @@ def in_backticks(document: str, pattern: str) -> set[str]:
 
 @EACH
 def test_every_key_of_ours_in_a_document_exists(name: str) -> None:
-    unknown = [key for key in named_keys(DOCUMENTS[name]) if documented_key(key) is None]
-    assert sorted(unknown) == []
+    assert [key for key in named_keys(DOCUMENTS[name]) if documented_key(key) is None] == []
 
 
 @EACH
@@ -239,8 +238,7 @@ def test_what_architecture_says_is_in_a_file_is_in_it() -> None:
 
 def test_the_map_of_the_tests_has_every_folder() -> None:
     folders = {f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/__init__.py")}
-    mapped = re.findall(r"^\| `(tests/\w+)` \|", TESTING, re.MULTILINE)
-    assert mapped == sorted(folders)
+    assert re.findall(r"^\| `(tests/\w+)` \|", TESTING, re.MULTILINE) == sorted(folders)
 
 
 def test_the_demos_file_declares_each_table_as_the_database_has_it() -> None:

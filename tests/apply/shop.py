@@ -20,8 +20,7 @@ GONE = "public.b"
 
 def row(collection: str, number: int, nth: int, id_: int, v: int | None) -> Sent:
     """Return the ``nth`` row of transaction ``number``, in commit order."""
-    place = place_of(collection, 1000 * number + nth, 1000 * number)
-    return Sent(collection, id_, v, place, "u")
+    return Sent(collection, id_, v, place_of(collection, 1000 * number + nth, 1000 * number), "u")
 
 
 @dataclass

@@ -54,8 +54,7 @@ def test_a_batch_with_key_changes_and_toast_asks_four_jobs_for_a_table(
         jobs.append(book.ended())
         most.append(4 * len(summary.tables) + 3)
 
-    run = packaged_run()
-    properties = run.configuration(tmp_path, batch_max_events="300")
+    properties = packaged_run().configuration(tmp_path, batch_max_events="300")
     book.ended()
     with book.naming():
         run_pipeline(spark, load_config(properties), max_batches=7, on_batch=note)

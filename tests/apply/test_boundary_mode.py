@@ -97,8 +97,7 @@ def test_what_a_later_transaction_has_followed_for_long_enough_is_published_whol
     transactions = queried(DeltaTable(f"{lake}/{LEDGER_FOLDER}"), TRANSACTIONS)
     assert transactions["transaction_id"] == ["7:100", "8:200", "9:300"]
     assert dict(transactions["events_by_table"][2]) == {A: 1, B: 1}
-    config = log.configured(lake, **BOUNDARY)
-    assert validate_pipeline(spark, config).warnings == ()
+    assert validate_pipeline(spark, log.configured(lake, **BOUNDARY)).warnings == ()
     log._topics[f"{PREFIX}.transaction"] = []
     (weaker,) = validate_pipeline(spark, log.configured(lake, **BOUNDARY)).warnings
     assert "counts the rows of each transaction" in weaker
@@ -129,8 +128,7 @@ def test_what_cannot_be_told_in_a_log_that_goes_on_stops_the_run(
 def test_a_row_that_does_not_show_its_run_stops_one_over_a_log_that_goes_on(
     spark: SparkSession,
 ) -> None:
-    rows = [row_of(1, 7, 100, 150), row_of(2, 9, 200, 250, run="")]
-    changes = changes_of(spark, rows)
+    changes = changes_of(spark, [row_of(1, 7, 100, 150), row_of(2, 9, 200, 250, run="")])
     goes_on = Bounds(batch_events=1, batch_transactions=None, delay_seconds=10)
     assert read_settled(changes, replace(goes_on, final=True)) is None
     with pytest.raises(DataError, match="1 rows do not show which run of the connector sent them"):

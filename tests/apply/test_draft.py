@@ -59,12 +59,11 @@ def test_a_hint_says_what_else_a_value_may_be(value: object, text: str) -> None:
 
 
 def test_types_of_the_catalogue_are_declared_and_the_others_named() -> None:
-    columns = {"id": InferredType("int64", False), "place": InferredType("string", False)}
     sample = TopicSample(
         "public.orders",
         "postgresql",
         key=("id",),
-        types=columns,
+        types={"id": InferredType("int64", False), "place": InferredType("string", False)},
         rows=[{"place": {"wkb": "AQEA"}}],
         catalogue={"id": "bigint", "place": "geometry(Point,4326)"},
         declared={"id": "BIGINT"},
@@ -106,8 +105,7 @@ def test_topics_of_two_connectors_are_refused() -> None:
 def test_without_a_transaction_topic_the_draft_says_what_is_missing() -> None:
     text = draft_text(SETTINGS, [TopicSample("a.b", "mysql", has_schema=True)], whole=False)
     assert "# provide.transaction.metadata=true in the connector" in text
-    modes = "#lakeingest.transaction.mode=boundary\n#lakeingest.transaction.mode=none\n"
-    assert modes in text
+    assert "#lakeingest.transaction.mode=boundary\n#lakeingest.transaction.mode=none\n" in text
     other = draft_text(SETTINGS, [TopicSample("A.B", "oracle", has_schema=True)], whole=False)
     assert "mode=boundary" not in other
 

@@ -55,8 +55,7 @@ def ingest(spark: SparkSession, run: RecordedRun, folder: Path, events: int) -> 
         for key, value in properties.items()
         if not key.startswith("lakeingest.table.") or key.startswith(tuple(names))
     }
-    file = write_properties(folder / "run.properties", kept)
-    return run_pipeline(spark, load_config(file))
+    return run_pipeline(spark, load_config(write_properties(folder / "run.properties", kept)))
 
 
 def in_one_partition(lines: list[Any]) -> list[Any]:
@@ -135,8 +134,7 @@ def test_guessed_types_are_told_and_a_lake_goes_on_with_no_other_columns_and_pas
 ) -> None:
     log = Log(tmp_path / "each")
     log.commit(COLUMNS, ("c", row(1, 10, "new")), ("u", row(1, 9, "old")))
-    begun = log.run(spark, BY_V)
-    assert any("types taken from the JSON" in warning for warning in begun.warnings)
+    assert any("types taken from the JSON" in warning for warning in log.run(spark, BY_V).warnings)
     assert log.rows("note") == {1: ("new",)}
     with pytest.raises(ConfigError, match="begun with the ordering columns 'v'"):
         log.run(spark, {**EACH, "source.ordering.columns": "source.ts_ms"})

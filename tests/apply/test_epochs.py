@@ -24,9 +24,8 @@ TABLE = "shop.a"
 
 
 def row(gtid: str, id_: int, v: int | None, op: str | None = None, *, nth: int = 0) -> Sent:
-    number = int(gtid.rpartition(":")[2])
     # Where the new server's file begins again, too.
-    place = {"file": "mysql-bin.000001", "pos": 100 * number, "row": nth}
+    place = {"file": "mysql-bin.000001", "pos": 100 * int(gtid.rpartition(":")[2]), "row": nth}
     return Sent(TABLE, id_, v, {"db": "shop", "table": "a", "gtid": gtid, **place}, op)
 
 

@@ -34,8 +34,7 @@ def test_no_name_leads_out_of_the_lake_or_into_another_table(
     assert len(made - {Path("_lakeingest/ledger")}) == len(tables)
     assert all(len(path.parts) == 1 for path in made - {Path("_lakeingest/ledger")})
     assert {name: read_table(spark, lake, name) for name in tables} == dict.fromkeys(tables, ROWS)
-    views = open_lake(spark, str(lake)).snapshot().create_views("odd_")
-    for view, name in views.tables.items():
+    for view, name in open_lake(spark, str(lake)).snapshot().create_views("odd_").tables.items():
         assert name in tables
         assert spark.table("`" + view.replace("`", "``") + "`").count() == 2
 

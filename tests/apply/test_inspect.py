@@ -84,8 +84,7 @@ def test_a_table_of_the_lake_whose_topic_is_gone_is_no_misspelling(
 ) -> None:
     log = tmp_path / "topics"
     log.mkdir()
-    of_lines = f"small.{LINES}.jsonl.gz", "small.transaction.jsonl.gz"
-    for name in of_lines:
+    for name in f"small.{LINES}.jsonl.gz", "small.transaction.jsonl.gz":
         shutil.copy(Path(small_lake.settings["lakeingest.source.path"]) / "topics" / name, log)
     one = {**small_lake.settings, "lakeingest.source.path": str(tmp_path)}
     found = validate_pipeline(spark, load_config(one))

@@ -485,8 +485,7 @@ def delete(shop: Shop, id_: int) -> None:
     """Delete a row of the first table."""
     shop.number += 1
     place = row(A, shop.number, 1, id_, None)
-    end = f"{shop.number}:{1000 * shop.number + 100}"
-    shop.log.transaction(end, replace(place, op="d"))
+    shop.log.transaction(f"{shop.number}:{1000 * shop.number + 100}", replace(place, op="d"))
 
 
 def deleted_rows(shop: Shop) -> set[int]:

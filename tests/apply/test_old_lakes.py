@@ -31,8 +31,7 @@ def test_a_lake_of_an_older_release_is_read_and_continued(
     before, after = source_after(BEFORE), source_after(BEFORE, AFTER)
     assert read_table(spark, lake, "public.a") == before["public.a"]
     write(log, (*BEFORE, *AFTER), 1)
-    summary = log.ingest(spark, lake, **LAKES[kind])
-    assert summary.transactions == len(AFTER)
+    assert log.ingest(spark, lake, **LAKES[kind]).transactions == len(AFTER)
     assert read_tables(spark, lake, after) == after
     opened = open_lake(spark, str(lake))
     assert sorted(row["batch"] for row in opened.history().collect()) == [1, 2, 3]

@@ -51,8 +51,7 @@ def test_undone_it_goes_on_with_the_earlier_load_where_that_was_left() -> None:
 
 def test_another_table_is_retired_meanwhile_and_the_load_goes_on() -> None:
     three = replace(HEAD, tables={**HEAD.tables, "public.more": 1})
-    after = without_table(begun(three), LINES, NAMES, "retire")
-    assert after.reloads == begun(three).reloads
+    assert without_table(begun(three), LINES, NAMES, "retire").reloads == begun(three).reloads
     with pytest.raises(UsageError, match="is loaded anew"):
         without_table(begun(), ORDERS, NAMES, "retire")
 

@@ -139,8 +139,7 @@ def test_types_order_nullability_and_defaults_evolve_and_a_value_of_another_type
     assert log.rows("n", "note") == evolved
     table = log.lake(spark).table(TABLE)
     assert (table.columns, dict(table.dtypes)["n"]) == (["id", "note", "n"], "bigint")
-    rows = log.lake(spark).schemas(TABLE).collect()
-    assert [row["columns"] for row in reversed(rows)] == [
+    assert [row["columns"] for row in reversed(log.lake(spark).schemas(TABLE).collect())] == [
         "`id` BIGINT NOT NULL, `note` STRING, `n` INT NOT NULL DEFAULT 7",
         "`id` BIGINT NOT NULL, `n` BIGINT DEFAULT 8, `note` STRING",
         "`id` BIGINT NOT NULL, `n` INT NOT NULL DEFAULT 7, `note` STRING",
@@ -187,8 +186,7 @@ def test_a_batch_with_two_scales_and_units_reads_each_record_and_default_by_its_
     log.commit(first, ("c", {"id": 5, "price": cents(450), "at": 1_767_357_000_500}))
     assert log.run(spark, {"commit.max.transactions": "3"}).batches == 3
     rows = log.rows_by_our_reader(spark, "price", "at")
-    shown = {id_: (str(amount), str(at)) for id_, (amount, at) in rows.items()}
-    assert shown == {
+    assert {id_: (str(amount), str(at)) for id_, (amount, at) in rows.items()} == {
         **dict.fromkeys((1, 2, 6, 7), ("1.5000", "None")),
         3: ("3.5001", "2026-01-02 12:30:00.500001"),
         4: ("3.5000", "2026-01-02 12:30:00.500000"),

@@ -55,8 +55,7 @@ def test_moments_in_a_key_are_the_same_whatever_the_session_calls_them(
     run("America/New_York", 20, 2)
     in_zone("UTC")
     rows = open_lake(spark, str(lake)).table(TABLE)
-    found = rows.select(F.col("id").cast("string"), "v").collect()
-    assert sorted(tuple(row) for row in found) == [
+    assert sorted(tuple(row) for row in rows.select(F.col("id").cast("string"), "v").collect()) == [
         ("2024-10-27 00:30:00", 2),
         ("2024-10-27 01:30:00", 2),
     ]

@@ -114,8 +114,7 @@ def test_offsets_and_not_positions_say_which_attempt_is_later() -> None:
 
 def test_attempts_at_one_place_of_the_log_are_told_apart_by_their_runs() -> None:
     same = Attempt("two", ONE.place)
-    found = verdict(rows(ONE, "a", 0, 4, "first"), rows(same, "a", 5, 9, *WHOLE))
-    assert found.superseded == {ONE}
+    assert verdict(rows(ONE, "a", 0, 4, "first"), rows(same, "a", 5, 9, *WHOLE)).superseded == {ONE}
 
 
 def test_attempts_without_runs_are_told_apart_by_first_marks_at_two_places() -> None:

@@ -42,8 +42,7 @@ def changed(log: WrittenLog, number: int, *ids: int) -> None:
 
 def read_up_to(spark: SparkSession, log: WrittenLog, lake: Path) -> Mapping[int, int]:
     """Return the offsets of the table's topic at which the next run begins."""
-    head = open_ledger(spark, log.configured(lake), "").head()
-    return head.frontier.offsets[topic_of(A)]
+    return open_ledger(spark, log.configured(lake), "").head().frontier.offsets[topic_of(A)]
 
 
 def test_a_snapshot_row_that_cannot_be_read_holds_the_snapshot_until_it_is_sent_again(

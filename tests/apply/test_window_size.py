@@ -84,10 +84,9 @@ def test_tables_ahead_of_the_ledger_are_reached_whatever_it_takes() -> None:
 
 def test_large_records_make_a_window_of_fewer() -> None:
     sizes = {A: 100_000.0, B: 100.0}
-    ranges = planned(Span(250_000, 100 << 20, sizes=sizes))
     octets = sum(
         (part.end - part.start) * sizes[TopicPartition(part.topic, part.partition)]
-        for part in ranges.data
+        for part in planned(Span(250_000, 100 << 20, sizes=sizes)).data
     )
     assert 50 << 20 < octets < 110 << 20
     small = Log(10, {A: 100, B: 100})

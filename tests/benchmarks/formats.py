@@ -77,8 +77,7 @@ def ingested(
     spark: SparkSession, chain: Chain, run: LiveRun, lake: Path, batch: int
 ) -> tuple[float, int]:
     """Ingest a run into a new lake; return the seconds and the events."""
-    properties = run.configuration(chain, lake, batch_max_events=str(batch))
-    config = load_config(properties)
+    config = load_config(run.configuration(chain, lake, batch_max_events=str(batch)))
     began = time.monotonic()
     summary = run_pipeline(spark, config)
     return time.monotonic() - began, summary.events
@@ -91,10 +90,9 @@ def decodings(spark: SparkSession, chain: Chain, run: LiveRun, rounds: int) -> l
         closing(open_schemas(spark, config.source)) as schemas,
         closing(open_source(spark, config.source)) as source,
     ):
-        bounds = source.watermarks(source.topics())
         ranges = [
             OffsetRange(where.topic, where.partition, bound.earliest, bound.high)
-            for where, bound in bounds.items()
+            for where, bound in source.watermarks(source.topics()).items()
         ]
         records = source.read(ranges).where(F.col("value").isNotNull()).persist()
         schemas.learn(records)

@@ -279,11 +279,10 @@ def _boundaries(transactions: DataFrame) -> DataFrame:
 
 def fill(template: str, **parts: Column) -> Column:
     """Put columns in the places ``<name>`` of ``template``; a name not given is a column's."""
-    pieces = re.split(r"<(\w+)>", template)
     return F.concat(
         *(
             parts.get(piece, F.col(piece)).cast("string") if place % 2 else F.lit(piece)
-            for place, piece in enumerate(pieces)
+            for place, piece in enumerate(re.split(r"<(\w+)>", template))
             if piece
         )
     )

@@ -112,8 +112,7 @@ class HudiRecipe:
         if self.tuned:
             rows = latest(rows, table)
         options = self._options(table)
-        path = str(target / table.name)
-        rows.write.format("hudi").options(**options).mode("append").save(path)
+        rows.write.format("hudi").options(**options).mode("append").save(str(target / table.name))
 
     def _options(self, table: Table) -> Mapping[str, str]:
         return {

@@ -51,8 +51,7 @@ def aged(log: Path, version: int, entries: int) -> None:
         version: The newest version's number from now on.
         entries: Older entries that retention has left.
     """
-    newest = max(log.glob("*.checkpoint.parquet"))
-    old = newest.name.split(".")[0]
+    old = max(log.glob("*.checkpoint.parquet")).name.split(".")[0]
     for kind in (".checkpoint.parquet", ".json", ".crc"):
         (log / f"{old}{kind}").rename(log / f"{version:020d}{kind}")
     (log / "_last_checkpoint").write_text(json.dumps({"version": version, "size": 1}), "utf-8")
@@ -89,8 +88,7 @@ def grow_old(spark: SparkSession, lake: Path, runs: int) -> None:
     rows = [
         columns.get(item.name, F.lit(None)).cast(item.dataType).alias(item.name) for item in LEDGER
     ]
-    added = spark.range(0, runs, 1, 1).select(*rows)
-    added.write.format("delta").mode("append").save(path)
+    spark.range(0, runs, 1, 1).select(*rows).write.format("delta").mode("append").save(path)
     batch = head.batch + runs
     held = replace(head, batch=batch, run="earlier", token=head.token + 10 + 2 * batch)
     active = {f"public.{name(number)}": head.batch + runs for number in range(ACTIVE)}
@@ -144,8 +142,7 @@ def main(folder: Path, ages: tuple[int, ...] = AGES) -> None:
             grow_old(spark, lake, age)
             jvm: Any = spark._jvm
             jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-        found = measured(spark, log, lake, 200)
-        print(json.dumps({"earlier_runs": age, **found}), flush=True)
+        print(json.dumps({"earlier_runs": age, **measured(spark, log, lake, 200)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -47,8 +47,7 @@ def main(arguments: argparse.Namespace) -> None:
             askers.update(ended)
 
     with tempfile.TemporaryDirectory() as lake, book.naming():
-        properties = run.configuration(Path(lake), batch_max_events=str(arguments.events))
-        config = load_config(properties)
+        config = load_config(run.configuration(Path(lake), batch_max_events=str(arguments.events)))
         run_pipeline(spark, config, max_batches=arguments.batches, on_batch=note)
     jobs, seconds, used = map(median, zip(*warm, strict=True))
     print(f"median of {len(warm)}: {jobs:.0f} jobs, {seconds:.2f} s, {used:.2f} core s")

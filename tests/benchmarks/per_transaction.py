@@ -253,8 +253,7 @@ def measure(spark: SparkSession, root: Path, shape: Shape, stretch: int) -> None
     what = "inserts" if shape.inserts else "updates"
     title = f"{shape.rows:,} rows, {shape.size} {what} per transaction"
     for moment in ("", ", after maintain"):
-        seconds = bench.apply(stretch)
-        rate = stretch / seconds
+        rate = stretch / bench.apply(stretch)
         print(
             f"{title}{moment}: {rate:.0f} transactions/s over {stretch:,}; one MERGE each "
             f"{1 / one_merge:.2f}/s: {rate * one_merge:.0f}x; {bench.log_bytes():,.0f} bytes of "

@@ -77,8 +77,7 @@ def test_every_contestant_ends_with_the_tables_of_the_source(
 ) -> None:
     stream = cut(spark, log, SMALL.transactions, BATCH)
     truth = expected(spark, log, SMALL, SMALL.transactions)
-    racers = contestants(into)
-    done = run_round(racers, stream, truth, tmp_path)  # raises where a table differs
+    done = run_round(contestants(into), stream, truth, tmp_path)  # raises where a table differs
     assert list(done.efforts) == ["ours", "recipe", "recipe, tuned", "floor"]
 
 

@@ -42,8 +42,7 @@ def test_unscaled_bytes_of_every_width_and_sign_decode_exactly(spark: SparkSessi
     values = {
         column.name: unscaled_values(p) for column, (p, _) in zip(columns, FORMS, strict=True)
     }
-    widths = {minimal_width(value) for value in values["d38_0"]}
-    assert widths == set(range(1, 17))
+    assert {minimal_width(value) for value in values["d38_0"]} == set(range(1, 17))
     depth = max(len(found) for found in values.values())
     texts = [
         event({name: unscaled(found[n]) for name, found in values.items() if n < len(found)})
@@ -123,8 +122,7 @@ def test_a_decimal_that_38_digits_do_not_hold_stops_the_run(spark: SparkSession)
     columns = [SourceColumn(f"n{at}", JSON.decimal(*form)) for at, (form, _) in enumerate(large)]
     texts = [event({f"n{at}": unscaled(value)}) for at, (_, value) in enumerate(large)]
     for at, reason in enumerate(failures(spark, columns, texts)):
-        expected = f"column 'n{at}': a value is not a decimal(38,"
-        assert expected in (reason or "it did not fail")
+        assert f"column 'n{at}': a value is not a decimal(38," in (reason or "it did not fail")
 
 
 def test_text_keeps_every_digit_with_decimal_handling_mode_string(spark: SparkSession) -> None:

@@ -112,5 +112,4 @@ EDGES: Cases = {
 
 
 def test_values_at_the_edge_decode_exactly(spark: SparkSession) -> None:
-    decoded = decode_cases(spark, EDGES)
-    assert [case for case in decoded if case[1] != case[2]] == []
+    assert [case for case in decode_cases(spark, EDGES) if case[1] != case[2]] == []

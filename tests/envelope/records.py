@@ -87,10 +87,9 @@ def end_position(spark: SparkSession, connector: str, id_: str) -> str:
 def vectors(name: str) -> list[Record]:
     """Return the real events of ``data/<name>.jsonl``, each with its line number as offset."""
     lines = (VECTORS / f"{name}.jsonl").read_text("utf-8").splitlines()
-    parsed = [json.loads(line) for line in lines]
     return [
         Record(line["topic"], line["v"], line["k"], 0, number, line["h"])
-        for number, line in enumerate(parsed)
+        for number, line in enumerate(map(json.loads, lines))
     ]
 
 

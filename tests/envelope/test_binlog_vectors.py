@@ -36,8 +36,7 @@ PAIRS: dict[str, tuple[Place, Place]] = {
 @pytest.fixture(scope="module")
 def by_place(spark: SparkSession) -> dict[Place, str]:
     places = sorted({place for pair in PAIRS.values() for place in pair})
-    events = [binlog_event(None, file=file, pos=pos) for file, pos in places]
-    rows = changed(spark, "mysql", events)
+    rows = changed(spark, "mysql", [binlog_event(None, file=file, pos=pos) for file, pos in places])
     return {place: row["position"] for place, row in zip(places, rows, strict=True)}
 
 

@@ -50,8 +50,7 @@ def test_names_order_and_types_are_those_of_hudis_streamer() -> None:
     assert POSTGRESQL.fieldNames() == list(flattened.POSTGRESQL)
     assert BINLOG.fieldNames() == [*flattened.BINLOG, flattened.SEQUENCE]
     kinds = {item.name: item.dataType.simpleString() for item in [*POSTGRESQL, *BINLOG]}
-    text = {name for name, kind in kinds.items() if kind == "string"}
-    assert text == {
+    assert {name for name, kind in kinds.items() if kind == "string"} == {
         *("_change_operation_type", "db_shard_source_partition", "db_schema_source_partition"),
         *("_event_bin_file", "_event_seq"),
     }

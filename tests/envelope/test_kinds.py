@@ -23,8 +23,7 @@ MARKS = JsonFormat().marks(Encodings())
 
 def changed(spark: SparkSession, records: list[Record], connector: str = "postgresql") -> list[Row]:
     decoded = decode_envelope(frame(spark, records))
-    is_foreign = JsonFormat().is_foreign(F.col("value"))
-    spec = ChangeSpec(connector, marks=MARKS, is_foreign=is_foreign)
+    spec = ChangeSpec(connector, marks=MARKS, is_foreign=JsonFormat().is_foreign(F.col("value")))
     return changes(decoded, spec).orderBy("offset").collect()
 
 
@@ -55,8 +54,7 @@ def test_every_record_gets_exactly_one_kind(rows: list[Row], more_rows: list[Row
 
 
 def test_each_operation_of_the_wire_has_its_kind(rows: list[Row], more_rows: list[Row]) -> None:
-    seen = {(row["op"], row["kind"]) for row in rows + more_rows if row["op"]}
-    assert seen == {
+    assert {(row["op"], row["kind"]) for row in rows + more_rows if row["op"]} == {
         ("r", Kind.SNAPSHOT),
         *((op, Kind.ROW) for op in "rcud"),
         ("t", Kind.TRUNCATE),

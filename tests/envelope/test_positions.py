@@ -73,8 +73,7 @@ def test_the_end_of_a_transaction_lies_above_its_rows_and_not_above_later_ones(
 ) -> None:
     events = [postgresql_event(before=100, lsn=199), postgresql_event(before=200, lsn=150)]
     own, first_of_next = positions(spark, events, "postgresql")
-    end = end_position(spark, "postgresql", "7:200")
-    assert own < end <= first_of_next
+    assert own < end_position(spark, "postgresql", "7:200") <= first_of_next
 
 
 @pytest.fixture(scope="module")
@@ -203,8 +202,7 @@ def test_the_end_of_a_binlog_transaction_lies_between_its_rows_and_the_next_ones
 
 
 def test_a_later_epoch_lies_above_every_position_of_an_earlier_one(spark: SparkSession) -> None:
-    streamed = postgresql_event(before=2**62, lsn=2**62)
-    (old,) = changed(spark, "postgresql", [streamed], epoch=4)
+    (old,) = changed(spark, "postgresql", [postgresql_event(before=2**62, lsn=2**62)], epoch=4)
     first = postgresql_event(op="r", snapshot="first", lsn=1)
     (new,) = changed(spark, "postgresql", [first], epoch=5)
     assert old["position"] < new["position"]

@@ -29,8 +29,7 @@ def test_a_slot_in_sequence_has_postgresqls_places(spark: SparkSession) -> None:
 
 def test_two_changes_of_a_row_at_one_hybrid_time_are_two_and_in_order(spark: SparkSession) -> None:
     event = postgresql_event(before=HYBRID - 8, lsn=HYBRID)
-    events = (ordered(event, nth) for nth in (9, 10, 9))
-    first, second, again = changed(spark, "yugabytedb", events)
+    first, second, again = changed(spark, "yugabytedb", (ordered(event, nth) for nth in (9, 10, 9)))
     assert first["position"] < second["position"]
     assert first["identity"] != second["identity"]
     assert (first["position"], first["identity"]) == (again["position"], again["identity"])

@@ -131,7 +131,6 @@ def whole_plan(records: DataFrame) -> list[DataFrame]:
     cuts = [Cut(0, 5, after(0, 9, 0), 2, 3), Cut(6, 9, after(0, 12, 0), 1, 1)]
     batched = in_batches(window, ends, cuts, after(0, 1, 0), snapshot=True)
     rows = table_plan.rows_above(window, after(0, 1, 0))
-    decoded = table_plan.decoded_rows(rows, TABLE, SPEC)
     return [
         window,
         ends,
@@ -139,7 +138,7 @@ def whole_plan(records: DataFrame) -> list[DataFrame]:
         without_whole_incarnation(window, ends, counted),
         batched,
         table_plan.payload_of_whole_rows(rows, TABLE, SPEC),
-        table_plan.payload_of_partial_rows(decoded, TABLE, SPEC),
+        table_plan.payload_of_partial_rows(table_plan.decoded_rows(rows, TABLE, SPEC), TABLE, SPEC),
         readable_counts(rows, ["id", "v"]),
     ]
 

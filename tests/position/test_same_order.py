@@ -64,8 +64,7 @@ def mariadb(draw: random.Random) -> Drawn:
 
 def binlog(draw: random.Random) -> Drawn:
     file, pos, row = number(draw, 2_000_000), number(draw, 2**31), number(draw, 1_000)
-    event = binlog_event(None, file=f"mysql-bin.{file:06d}", pos=pos, row=row)
-    return (file, pos, row), event
+    return (file, pos, row), binlog_event(None, file=f"mysql-bin.{file:06d}", pos=pos, row=row)
 
 
 def lsn_of_blocks(draw: random.Random, digits: int) -> tuple[tuple[int, int, int], str]:
@@ -135,8 +134,7 @@ def test_the_encoded_column_sorts_as_the_places_do(spark: SparkSession, name: st
     connector, drawn = DRAWN[name]
     draw = random.Random(20261123)
     places = [drawn(draw) for _ in range(COUNT)]
-    rows = changed(spark, connector, (event for _, event in places))
-    encoded = [row["position"] for row in rows]
+    encoded = [row["position"] for row in changed(spark, connector, (event for _, event in places))]
     assert None not in encoded
     assert len({len(text) for text in encoded}) == 1
     by_text = sorted(range(COUNT), key=lambda n: (encoded[n].encode(), n))

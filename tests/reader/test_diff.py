@@ -93,10 +93,9 @@ TOLD = (2, 3)
 @pytest.fixture(scope="module")
 def told(grown: Lake) -> dict[tuple[int, str], list[Row]]:
     """What ``diff`` shows of each publication and table."""
-    diffs = {number: grown.diff(number) for number in TOLD}
     return {
         (number, name): diff.table(name).collect()
-        for number, diff in diffs.items()
+        for number, diff in {number: grown.diff(number) for number in TOLD}.items()
         for name in diff.tables()
     }
 

@@ -233,8 +233,7 @@ def epochs(folder: Path) -> list[str]:
 
 def test_the_packaged_run_is_the_recorded_one() -> None:
     folder = demo_folder()
-    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    for topic, facts in manifest["topics"].items():
+    for topic, facts in json.loads((folder / "manifest.json").read_text("utf-8"))["topics"].items():
         data = (folder / "topics" / f"{topic}.jsonl.gz").read_bytes()
         assert hashlib.sha256(data).hexdigest() == facts["sha256"], topic
 

@@ -71,8 +71,7 @@ def publish_first(patch: pytest.MonkeyPatch) -> None:
         one, others = batch.parts[:1], batch.parts[1:]
         early, first = apply(self, window, replace(batch, parts=one), state)
         summary = BatchSummary(early[-1].batch, 1, 1, 0.0, first.rows)
-        publisher = Publisher(self.ledger, lambda _: None)
-        publish(publisher, window, batch.index, early, summary)
+        publish(Publisher(self.ledger, lambda _: None), window, batch.index, early, summary)
         late, more = apply(self, window, replace(batch, parts=others), state)
         whole = [
             replace(e, tables={**one_later.tables, **{n: e.tables[n] for n in first.changed}})

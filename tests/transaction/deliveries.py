@@ -203,8 +203,7 @@ def _delivered(draw: random.Random, made: Delivery, sent: list[Sent]) -> Deliver
     everything = made.case % 4 == 0
     last = max(s.run for s in sent)
     run = last if everything else draw.randint(0, last)
-    places = [None, *((table, part) for table in TABLES for part in (0, 1))]
-    for where in places:
+    for where in [None, *((table, part) for table in TABLES for part in (0, 1))]:
         before = [s for s in sent if s.where == where and s.run < run]
         now = [s for s in sent if s.where == where and s.run == run]
         seen = before + (now if everything else now[: draw.randint(0, len(now))])

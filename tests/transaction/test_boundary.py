@@ -118,8 +118,7 @@ def test_postgresql_has_no_implied_ends_and_groups_by_transaction_number(
         [("BEGIN", "3001:10"), ("END", "3001:15"), ("BEGIN", "3001:10"), ("END", "3001:15")],
     ]
     found = found_in(spark, "postgresql", streams)
-    opened = [(row["id"], row["end_offset"]) for row in found if row["open"]]
-    assert opened == [("1:10", 0)]
+    assert [(row["id"], row["end_offset"]) for row in found if row["open"]] == [("1:10", 0)]
     found = [row for row in found if not row["open"]]
     assert [(row["id"], row["begins"], row["implied"]) for row in found] == [
         ("2:25", 1, False),
@@ -164,8 +163,7 @@ def test_a_record_of_the_topic_is_parsed_once(spark: SparkSession, connector: st
     spec = PipelineSpec(connector, Encodings())
     records = frame(spark, [Record("topic", {"status": "BEGIN", "id": "7:1"})])
     boundaries = window_boundaries(window_metadata(records, spec), spec)
-    plan = str(boundaries._jdf.queryExecution().optimizedPlan().toString())
-    assert plan.count("from_json(") == 1
+    assert str(boundaries._jdf.queryExecution().optimizedPlan().toString()).count("from_json(") == 1
 
 
 UNREADABLE = {

@@ -119,10 +119,9 @@ def assigned_to_ends(spark: SparkSession, cases: list[Case]) -> tuple[DataFrame,
 
 def short_of(spark: SparkSession, cases: list[Case]) -> list[tuple[int, tuple]]:  # type: ignore[type-arg]
     assigned, boundaries = assigned_to_ends(spark, cases)
-    found = completeness.incomplete_transactions(assigned, boundaries, selected()).collect()
     return [
         (row["end_offset"], (row["collection"], row["expected"], row["found"], row["reason"]))
-        for row in found
+        for row in completeness.incomplete_transactions(assigned, boundaries, selected()).collect()
     ]
 
 
@@ -166,8 +165,7 @@ def test_a_number_that_came_again_gives_each_row_to_the_first_end_above_it(
 ) -> None:
     case = Case(AGAIN, [Seen(1, at=0), Seen(9, at=0), Seen(1, at=10), Seen(1, at=20)])
     assigned = completeness.with_end_offset(changes(spark, [case]), ended(spark, [case]))
-    found = [row["end_offset"] for row in assigned.orderBy("offset").collect()]
-    assert found == [0, 0, 1, None]
+    assert [row["end_offset"] for row in assigned.orderBy("offset").collect()] == [0, 0, 1, None]
 
 
 INTERRUPTED: dict[str, tuple[Over, list[Seen], bool]] = {
@@ -276,5 +274,4 @@ def test_a_table_with_an_at_sign_in_its_name_is_counted(spark: SparkSession) -> 
         [("public.a@b",), ("io.debezium.connector.X$LogicalDecodingMessageId@50a5e486",)],
         "data_collection string",
     ).coalesce(1)
-    found = [row[0] for row in frame.select(is_counted(None, ())).collect()]
-    assert found == [True, False]
+    assert [row[0] for row in frame.select(is_counted(None, ())).collect()] == [True, False]

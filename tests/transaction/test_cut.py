@@ -64,8 +64,7 @@ def test_a_batch_keeps_the_bounds_unless_it_is_one_transaction(
 def test_no_batch_could_have_taken_the_next_transaction(
     ends: list[End], events: int, transactions: int | None
 ) -> None:
-    batches = list(cut(ends, events, transactions))
-    for batch, following in itertools.pairwise(batches):
+    for batch, following in itertools.pairwise(cut(ends, events, transactions)):
         first = inside(ends, following)[0]
         full = batch.events + first.events > events
         assert full or batch.transactions == transactions

@@ -149,12 +149,10 @@ def test_without_any_one_protection_a_torn_transaction_is_released(
 
 
 def in_batches(spark: SparkSession, delivery: Delivery, max_events: int) -> list[Any]:
-    data = frame(spark, delivery.data())
-    changes = window_changes(data, SPEC)
+    changes = window_changes(frame(spark, delivery.data()), SPEC)
     topic = frame(spark, delivery.metadata())
     ends = without_open_transactions(window_boundaries(window_metadata(topic, SPEC), SPEC))
-    summaries = ends.select(*SUMMARY).orderBy("end_offset")
-    complete = [End(*row) for row in summaries.collect()][:-1]
+    complete = [End(*row) for row in ends.select(*SUMMARY).orderBy("end_offset").collect()][:-1]
     cuts = list(cut(complete, max_events))
     rows = batches.in_batches(changes, ends, cuts, "", snapshot=False)
     return [(row["transaction_key"], row["batch"], cuts) for row in rows.collect()]

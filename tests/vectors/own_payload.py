@@ -82,8 +82,7 @@ def rows_of(
 def _row(case: int, event: Event, payload: Payload) -> tuple[Any, ...]:
     names = [part.split()[0] for part in COLUMNS.split(", ")]
     values = [_value(name, event.values.get(name)) for name in names]
-    key = f"{case}/{event.id}"
-    return (key, case, event.id, *values, event.op, payload.place(event))
+    return (f"{case}/{event.id}", case, event.id, *values, event.op, payload.place(event))
 
 
 def _value(name: str, value: Any) -> Any:

@@ -95,10 +95,9 @@ def row_schema(envelope: dict[str, Any]) -> dict[str, Any]:
     """Return the Avro schema of the rows of an envelope's schema, added fields behind theirs."""
     row = envelope["fields"][0]["type"][1]
     block = {"transaction": None, "source": dict.fromkeys(SOURCE), "op": "", "before": {}}
-    names = flattened({"v": {**block, "op": "c", "after": {}}})[0]["v"]
     added = [
         {"name": name, "type": ["null", "long" if name[2:] in NUMBERS else "string"]}
-        for name in names
+        for name in flattened({"v": {**block, "op": "c", "after": {}}})[0]["v"]
     ]
     return {**row, "namespace": envelope["namespace"], "fields": [*row["fields"], *added]}
 
@@ -142,8 +141,7 @@ def test_rows_in_avro_leave_each_commit_as_the_source_had_it(
         wire, "events", lambda *runs: [one for e in whole(*runs) for one in rows.flattened(e)]
     )
     monkeypatch.setattr(conftest, "write_registry", rows.write)
-    avro = lake("avro", settings={**SETTINGS, "lakeingest.source.format": "avro"})
-    check_avro(avro)
+    check_avro(lake("avro", settings={**SETTINGS, "lakeingest.source.format": "avro"}))
 
 
 @pytest.mark.parametrize(

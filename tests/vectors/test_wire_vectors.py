@@ -32,8 +32,7 @@ def statements(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     # The columns of e are guessed.
     declared = {"a": A, "b": B, "tfull": TFULL}
     settings = {f"lakeingest.table.public.{name}.schema": ddl for name, ddl in declared.items()}
-    lake = Lake(spark, tmp_path_factory.mktemp("statements"))
-    return lake.of("statements", settings=settings)
+    return Lake(spark, tmp_path_factory.mktemp("statements")).of("statements", settings=settings)
 
 
 NOPK = "lakeingest.table.public.nopk.keyless"

@@ -48,14 +48,13 @@ def write_registry(folder: Path) -> None:
 
 
 def _line(offset: int, event: dict[str, Any]) -> Line:
-    headers = [[name, _text(value)] for name, value in (event.get("h") or {}).items()]
     return {
         "p": 0,
         "o": offset,
         "ts": 1_795_255_535_000 + offset,
         "k": _field(event["k"]),
         "v": _field(event["v"]),
-        "h": headers,
+        "h": [[name, _text(value)] for name, value in (event.get("h") or {}).items()],
     }
 
 

@@ -17,7 +17,6 @@ TOPIC = "t.docs"
 
 def rounds(vectors: Sequence[Vector]) -> list[list[Record]]:
     """Return the records of each batch, those of all cases side by side; partition: the batch."""
-    count = max(len(vector.rounds) for vector in vectors)
     return [
         [
             record
@@ -26,7 +25,7 @@ def rounds(vectors: Sequence[Vector]) -> list[list[Record]]:
             for event in vector.rounds[number]
             for record in _records(case, event, number)
         ]
-        for number in range(count)
+        for number in range(max(len(vector.rounds) for vector in vectors))
     ]
 
 
