@@ -95,8 +95,7 @@ def test_stopped_by_what_only_the_batch_shows(shop: Shop) -> None:
 def test_idle_and_then_held_by_another_run(shop: Shop, tmp_path: Path) -> None:
     found = explained(shop)
     assert (found.state, found.exit_code) == (State.IDLE, 0)
-    assert found.reasons == ("Everything is applied.",)
-    assert found.facts["batch"] == 1
+    assert (found.reasons, found.facts["batch"]) == (("Everything is applied.",), 1)
     shutil.copytree(shop.lake, tmp_path / "lake")
     held = replace(shop, lake=tmp_path / "lake")
     ledger = open_ledger(shop.spark, held.log.configured(held.lake, **held.settings), "another")

@@ -26,8 +26,7 @@ def test_readers_see_the_earlier_load_and_the_next_window_reads_the_whole_topic(
     assert (after.batch, after.run, after.tables) == (5, "reload", {LINES: 8})
     assert after.paths == {LINES: "l"}
     assert after.frontier == replace(HEAD.frontier, offsets=OTHERS)
-    assert after.shown == HEAD.tables
-    assert after.shown_paths == HEAD.paths
+    assert (after.shown, after.shown_paths) == (HEAD.tables, HEAD.paths)
 
 
 @pytest.mark.parametrize("kind", [PUBLICATION, CLAIM, RELEASE])

@@ -9,10 +9,8 @@ from tests.config.settings import HUDI, HUDI_STREAMER, KAFKA, RECORDED, problem,
 
 def test_a_streamer_file_of_one_topic_is_a_whole_configuration() -> None:
     config = load_config(HUDI_STREAMER)
-    assert config.name == "orders"
-    assert config.source.kind == "kafka"
-    assert config.source.connector == "postgresql"
-    assert config.source.topic_prefix == "eu.shop"
+    assert (config.name, config.source.kind) == ("orders", "kafka")
+    assert (config.source.connector, config.source.topic_prefix) == ("postgresql", "eu.shop")
     assert config.source.topics == ("eu.shop.public.orders",)
     assert config.source.transaction_topic == "eu.shop.transaction"
     assert config.target.path == "s3://lake/shop"

@@ -40,8 +40,7 @@ def test_patience_is_set_by_our_keys() -> None:
 
 def test_the_format_wins_over_what_a_registry_suggests() -> None:
     config = load_config({**AVRO, "lakeingest.source.format": "json"})
-    assert config.source.format == "json"
-    assert config.source.registry_options == {}
+    assert (config.source.format, config.source.registry_options) == ("json", {})
     assert config.warnings == (f"without effect on a source in JSON: {URL}",)
 
 
@@ -54,8 +53,7 @@ def test_avro_from_kafka_without_a_registry_is_missing_its_url() -> None:
 
 def test_a_recording_has_its_schemas_and_asks_no_registry() -> None:
     config = load_config({**RECORDED, URL: "${env:LAKEINGEST_TEST_NOT_SET}"})
-    assert config.source.format == "avro"
-    assert config.source.registry_options == {}
+    assert (config.source.format, config.source.registry_options) == ("avro", {})
     (warning,) = config.warnings
     assert "registry.json" in warning
     assert URL in warning
@@ -212,8 +210,7 @@ HUDI = "hoodie.streamer.schemaprovider.registry.url"
 def test_hudis_registry_is_ours_without_the_subject(name: str, rest: str) -> None:
     settings = {**HUDI_STREAMER, name: f"https://app:hunter2@registry/api{rest}"}
     config = load_config(settings)
-    assert config.source.format == "avro"
-    assert config.warnings == ()
+    assert (config.source.format, config.warnings) == ("avro", ())
     assert options(settings) == {URL: "https://registry/api", USER: "app:hunter2"}
 
 

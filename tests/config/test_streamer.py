@@ -53,10 +53,8 @@ problem = partial(problem_of, pipeline)
 
 def test_the_example_of_the_documentation_is_a_whole_pipeline_without_a_warning() -> None:
     config = pipeline()
-    assert config.warnings == ()
-    assert config.name == "orders"
-    assert config.source.connector == "postgresql"
-    assert config.source.format == "avro"
+    assert (config.warnings, config.name) == ((), "orders")
+    assert (config.source.connector, config.source.format) == ("postgresql", "avro")
     assert config.source.topics == ("postgres.shop.orders",)
     assert config.source.transaction_topic == "postgres.transaction"
     assert config.table("shop.orders").key == ("id",)
@@ -85,8 +83,7 @@ def test_an_option_counts_more_than_a_setting_and_a_setting_more_than_the_file(
         "hoodie.datasource.write.recordkey.field=other\n"
     )
     config = pipeline(f"--props file://{file} --source-limit 7")
-    assert config.name == "orders"
-    assert config.batch_max_events == 7
+    assert (config.name, config.batch_max_events) == ("orders", 7)
     assert config.table("shop.orders").key == ("id",)
     assert config.source.kafka_client_options()["client.id"] == "a"
     assert config.warnings == ()

@@ -78,8 +78,7 @@ def test_all_tables_are_one_pipeline_with_one_ledger(folder: Path) -> None:
     assert config.name == "all"
     assert config.source.topics == ("postgres.public.orders", "postgres.public.carts")
     assert config.source.transaction_topic == "postgres.transaction"
-    assert config.source.connector == "postgresql"
-    assert config.source.format == "avro"
+    assert (config.source.connector, config.source.format) == ("postgresql", "avro")
     assert config.folders.ledger == "s3://lake/all/_lakeingest/ledger"
     assert config.formats() == {"hudi"}
     assert config.target.hudi_writer_options() == {"hoodie.upsert.shuffle.parallelism": "4"}

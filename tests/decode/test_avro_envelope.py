@@ -44,8 +44,7 @@ def test_header_fields_of_real_events_are_what_another_reader_finds(spark: Spark
     assert len(found) == len(EVENTS) > 10
     for row, (value, body) in zip(found, EVENTS, strict=True):
         assert not row["malformed"]
-        assert bytes(row["value"]) == value
-        assert row["op"] == body["op"]
+        assert (bytes(row["value"]), row["op"]) == (value, body["op"])
         source = body["source"]
         for name in ("ts_ms", "snapshot", "db", "schema", "table", "sequence", "lsn"):
             assert row["source"][name] == source[name]

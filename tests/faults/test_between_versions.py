@@ -74,8 +74,7 @@ def test_each_transaction_gets_its_publication_though_tables_are_ahead_by_differ
     # A batch follows the one that recovers.
     run_pipeline(spark, config)
     history = check_history(run, LogLake(tmp_path / "lake", run.namespace), most=1)
-    assert history.violations == ()
-    assert history.publications == COMMITS + 1
+    assert (history.violations, history.publications) == ((), COMMITS + 1)
     assert history.last == COMMITS
 
 
@@ -87,5 +86,4 @@ def test_a_run_that_groups_transactions_goes_on_where_versions_ended(
         run_pipeline(spark, configured(run, tmp_path, deletes="hard"))
     run_pipeline(spark, configured(run, tmp_path, deletes="hard", commit_mode="grouped"))
     history = check_history(run, LogLake(tmp_path / "lake", run.namespace))
-    assert history.violations == ()
-    assert history.last == COMMITS
+    assert (history.violations, history.last) == ((), COMMITS)

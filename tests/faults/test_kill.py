@@ -67,11 +67,9 @@ def test_a_run_killed_between_versions_gives_each_transaction_its_publication(
     }
     ordeal = Ordeal(spark, run, tmp_path, settings)
     outcome = ordeal.suffer([Kill(VERSIONS_FAILPOINT, 1), Kill(VERSIONS_FAILPOINT, 40)])
-    assert outcome.violations == []
-    assert outcome.kills == {VERSIONS_FAILPOINT: 2}
+    assert (outcome.violations, outcome.kills) == ([], {VERSIONS_FAILPOINT: 2})
     history = check_history(run, LogLake(tmp_path / "lake-1", run.namespace), most=1)
-    assert history.violations == ()
-    assert history.publications == 151
+    assert (history.violations, history.publications) == ((), 151)
 
 
 def test_a_run_killed_between_its_commits_is_finished_and_early_readers_find_the_lake(
@@ -108,8 +106,7 @@ def test_a_run_killed_at_every_failpoint_and_at_random_moments_ends_with_the_sam
 ) -> None:
     kills = failpoint_kills(FAILPOINTS) + random_kills(2, seed=3, earliest=8.0, latest=25.0)
     outcome = Ordeal(spark, run, tmp_path, {**SMALL_BATCHES, **tables}).suffer(kills)
-    assert outcome.violations == []
-    assert outcome.unreached == []
+    assert (outcome.violations, outcome.unreached) == ([], [])
     assert set(FAILPOINTS) <= set(outcome.kills)
     assert outcome.reader_checks > len(FAILPOINTS)
     assert len(outcome.tables) == 9
@@ -138,6 +135,5 @@ def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothin
     assert watcher.violations == []
     assert publications(open_lake(spark, str(target))) == before
     history = check_history(run, RustLake(target, run.namespace))
-    assert history.violations == ()
-    assert history.last == history.of
+    assert (history.violations, history.last) == ((), history.of)
     assert [t for t in check_tables(run, configuration) if t.differences] == []

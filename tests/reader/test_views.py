@@ -29,12 +29,10 @@ def test_a_view_of_its_own_keeps_its_name_when_more_tables_arrive() -> None:
 def test_a_name_of_its_own_is_no_other_tables() -> None:
     (one, other) = view_names(["app.log_x", "app_log.x"])
     names = view_names(["app.log_x", "app_log.x", one])
-    assert names[one] == one
-    assert names[other] == "app_log.x"
+    assert (names[one], names[other]) == (one, "app_log.x")
     assert len({name.casefold() for name in names}) == 3
 
 
 def test_views_are_a_list_of_their_names_that_knows_the_tables() -> None:
     views = Views({"public_orders": "public.orders"})
-    assert views == ["public_orders"]
-    assert views.tables == {"public_orders": "public.orders"}
+    assert (views, views.tables) == (["public_orders"], {"public_orders": "public.orders"})

@@ -51,8 +51,7 @@ def lake(spark: SparkSession, run: RecordedRun, tmp_path_factory: pytest.TempPat
 
 def test_each_publication_shows_the_next_commit_of_the_source(run: RecordedRun, lake: Path) -> None:
     history = check_history(run, LogLake(lake, run.namespace), most=1)
-    assert history.violations == ()
-    assert history.publications == COMMITS + 1
+    assert (history.violations, history.publications) == ((), COMMITS + 1)
     assert history.last == history.of == COMMITS
 
 
@@ -130,8 +129,7 @@ def test_other_commands_find_a_table_like_any_other(
     assert spark.sql(f"SELECT count(*) FROM {place}").collect() == [(before,)]
     maintain_lake(spark, config)
     history = check_history(run, LogLake(copy, run.namespace))
-    assert history.violations == ()
-    assert history.last == COMMITS
+    assert (history.violations, history.last) == ((), COMMITS)
     # The next run finds that nobody changed a row.
     assert run_pipeline(spark, config).nothing_new
 

@@ -122,8 +122,7 @@ def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
         "spark.stop()\n"
     )
     run = run_in(tmp_path, program)
-    assert run.stdout == "3\n"
-    assert run.stderr == ""
+    assert (run.stdout, run.stderr) == ("3\n", "")
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
 
 
@@ -143,8 +142,7 @@ def test_what_hudi_measures_while_it_merges_is_told_to_no_stream(tmp_path: Path)
         "spark.stop()\n"
     )
     run = run_in(tmp_path, program)
-    assert run.stdout == "3\n"
-    assert run.stderr == ""
+    assert (run.stdout, run.stderr) == ("3\n", "")
 
 
 def run_in(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
