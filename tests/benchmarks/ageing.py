@@ -31,8 +31,6 @@ from tests.benchmarks.ours import configuration
 from tests.benchmarks.target import Target
 from tests.benchmarks.workload import EVENTS_PER_TRANSACTION, TABLES, EventFolder, Shape
 
-_HUNDRED = 100
-
 
 @dataclass
 class Ages:
@@ -49,7 +47,7 @@ class Ages:
         now = time.perf_counter()
         self._seconds.append(now - self._last)
         self._last = now
-        if len(self._seconds) == _HUNDRED:
+        if len(self._seconds) == 100:
             cores = cores_used()
             line = {
                 "batch": batch.batch,
@@ -66,11 +64,10 @@ class Ages:
 def sizes(spark: SparkSession, lake: Path) -> dict[str, float]:
     """Return the number of data files that readers read, and MB of logs and ledger."""
     snapshot = lakeingest.open(spark, str(lake)).snapshot()
-    read = sum(len(snapshot.table(name).inputFiles()) for name in snapshot.tables())
     ledger = lake / LEDGER_FOLDER
     logs = [path for path in lake.glob("*/_delta_log/*") if ledger not in path.parents]
     return {
-        "files_read": read,
+        "files_read": sum(len(snapshot.table(name).inputFiles()) for name in snapshot.tables()),
         "files_there": len(list(lake.glob("public.*/*.parquet"))),
         "logs_mb": megabytes(logs),
         "ledger_mb": megabytes(ledger.rglob("*")),
@@ -103,13 +100,11 @@ def main() -> None:
     transactions = chosen.batches * chosen.events // EVENTS_PER_TRANSACTION
     generate(spark, log, Shape(transactions, accounts=chosen.accounts))
     stream = cut(spark, log, transactions, chosen.events)
-    config = configuration(stream, lake, Target.DELTA)
-    ages = Ages(spark, lake)
     run_pipeline(
         spark,
-        pipeline(config, chosen.maintain, chosen.events),
+        pipeline(configuration(stream, lake, Target.DELTA), chosen.maintain, chosen.events),
         source=stream.own_source,
-        on_batch=ages.add,
+        on_batch=Ages(spark, lake).add,
     )
     snapshots = lakeingest.open(spark, str(lake)).snapshots()
     # Each file of each table, by its first column alone.

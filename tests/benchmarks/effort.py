@@ -25,9 +25,9 @@ class Effort:
     cores: float
 
 
-def effort(step: Callable[[], None]) -> Effort:
+def effort(step: Callable[[], object]) -> Effort:
     """Run ``step`` and return what it cost."""
-    clock, cores = time.perf_counter(), cores_used()
+    cores, clock = cores_used(), time.perf_counter()
     step()
     return Effort(time.perf_counter() - clock, cores_used() - cores)
 

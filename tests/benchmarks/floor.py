@@ -12,7 +12,6 @@ headers, markers), so it would be lower and say no more. One floor also lets for
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from pyspark.sql import functions as F
 from lakeingest.source.contract import OffsetRange
 from tests.benchmarks.contestant import Stream
 from tests.benchmarks.recipe import changes
-from tests.benchmarks.workload import TABLES, Table
+from tests.benchmarks.workload import Table, of_all_tables
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,7 @@ class Floor:
             rows = fold(changes(records, table), table)
             rows.write.parquet(str(target / table.name / f"batch-{number}"))
 
-        with ThreadPoolExecutor(len(TABLES)) as pool:
-            list(pool.map(write, TABLES))
+        of_all_tables(write)
 
 
 def fold(changed: DataFrame, table: Table) -> DataFrame:

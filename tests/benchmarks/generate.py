@@ -188,15 +188,13 @@ def _stream(transactions: DataFrame, table: Table, order: int) -> DataFrame:
     """Records of the change that each transaction made to ``table``."""
     lsn = F.col("begin_lsn") if table is ACCOUNTS else F.col("previous_lsn") + PLACE[table]
     us = F.col("source_us") + 150_000 + order
-    first = F.col("tx") == 0
-    previous = F.when(first, "null").otherwise(fill('\\"<previous_lsn>\\"'))
     return _records(
         transactions.select("*", lsn.alias("lsn"), us.alias("us")),
         table,
         tx=F.col("tx"),
         row=F.lit(0),
         snapshot=F.lit("null"),
-        previous=previous,
+        previous=F.when(F.col("tx") == 0, "null").otherwise(fill('\\"<previous_lsn>\\"')),
         transaction=fill(TRANSACTION, order=F.lit(order)),
         op=F.lit("c" if table is HISTORY else "u"),
     )
@@ -206,11 +204,10 @@ def _snapshot(spark: SparkSession, shape: Shape, table: Table) -> DataFrame:
     """Records of the initial snapshot of ``table``, marked as a connector marks them."""
     size = {ACCOUNTS: shape.accounts, TELLERS: shape.tellers, BRANCHES: shape.branches}[table]
     row = F.col("id") + 1
-    zero = F.lit(0)
     rows = spark.range(size).select(
         row.alias("row"),
         *(row.alias(name) for name in ("aid", "tid", "bid")),
-        *(zero.alias(name) for name in ("abalance", "tbalance", "bbalance")),
+        *(F.lit(0).alias(name) for name in ("abalance", "tbalance", "bbalance")),
         branch_of(row, shape.accounts, shape.branches).alias("account_bid"),
         branch_of(row, shape.tellers, shape.branches).alias("teller_bid"),
         F.lit(FIRST_XID - 4).alias("xid"),

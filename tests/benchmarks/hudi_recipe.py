@@ -20,7 +20,6 @@ does, the value that an earlier event of the batch brought would be lost with it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,21 +30,11 @@ from pyspark.sql import functions as F
 from lakeingest.engine.hudi.table import READ_OPTIONS
 from lakeingest.sink.hudi.options import TableType
 from tests.benchmarks.contestant import Stream
-from tests.benchmarks.workload import TABLES, Table
+from tests.benchmarks.workload import Table, of_all_tables
+from tests.recordings.flattened import POSTGRESQL
 
 LSN = "_event_lsn"
 
-EVENT = {
-    "_change_operation_type": "op",
-    "_upstream_event_processed_ts_ms": "ts_ms",
-    "db_shard_source_partition": "source.name",
-    "db_schema_source_partition": "source.schema",
-    "_event_origin_ts_ms": "source.ts_ms",
-    "_event_tx_id": "source.txId",
-    LSN: "source.lsn",
-    "_event_xmin": "source.xmin",
-}
-"""Columns of every table, and where they are in the envelope."""
 
 RECIPE = {
     "hoodie.datasource.write.operation": "upsert",
@@ -87,20 +76,13 @@ class HudiRecipe:
 
     def load(self, stream: Stream, target: Path) -> None:
         """Upsert the snapshot's rows into new tables."""
-        upsert = partial(self._upsert, stream.source.read(stream.snapshot), target)
-        with ThreadPoolExecutor(len(TABLES)) as pool:
-            list(pool.map(upsert, TABLES))
+        of_all_tables(partial(self._upsert, stream.source.read(stream.snapshot), target))
 
     def run(self, stream: Stream, target: Path) -> None:
         """Upsert batch after batch."""
         for ranges in stream.batches:
             upsert = partial(self._upsert, stream.source.read(ranges), target)
-            if self.tuned:
-                with ThreadPoolExecutor(len(TABLES)) as pool:
-                    list(pool.map(upsert, TABLES))
-            else:
-                for table in TABLES:
-                    upsert(table)
+            of_all_tables(upsert, side_by_side=self.tuned)
 
     def table(self, stream: Stream, target: Path, table: Table) -> DataFrame:
         """Read the table's head."""
@@ -125,7 +107,7 @@ class HudiRecipe:
 
 
 def flattened(records: DataFrame, table: Table) -> DataFrame:
-    """Return the events of ``table`` as rows: ``EVENT``'s columns, then the table's."""
+    """Return the events of ``table`` as rows: columns of the event, then the table's."""
     row = ", ".join(
         f"{name}: {'BIGINT' if kind == 'TIMESTAMP_NTZ' else kind}"
         for name, kind in table.column_types.items()
@@ -140,9 +122,9 @@ def flattened(records: DataFrame, table: Table) -> DataFrame:
     )
     image = F.when(F.col("e.op") == "d", F.col("e.before")).otherwise(F.col("e.after"))
     return events.select(
-        *(F.col(f"e.{place}").alias(name) for name, place in EVENT.items()), image.alias("row")
+        *(F.col(f"e.{place}").alias(name) for name, place in POSTGRESQL.items()), image.alias("row")
     ).select(
-        *EVENT,
+        *POSTGRESQL,
         *(
             F.timestamp_micros(f"row.{name}").cast(kind).alias(name)
             if kind == "TIMESTAMP_NTZ"

@@ -90,12 +90,12 @@ def grow_old(spark: SparkSession, lake: Path, runs: int) -> None:
     ]
     spark.range(0, runs, 1, 1).select(*rows).write.format("delta").mode("append").save(path)
     batch = head.batch + runs
-    held = replace(head, batch=batch, run="earlier", token=head.token + 10 + 2 * batch)
-    active = {f"public.{name(number)}": head.batch + runs for number in range(ACTIVE)}
+    active = {f"public.{name(number)}": batch for number in range(ACTIVE)}
     for table, version in active.items():
         checkpoint(spark, lake / table)
         aged(lake / table / "_delta_log", version, 30 * _DAY)
-    held = replace(held, tables={**head.tables, **active})
+    tables, token = {**head.tables, **active}, head.token + 10 + 2 * batch
+    held = replace(head, batch=batch, run="earlier", token=token, tables=tables)
     ledger.publish_alone(held)
     ledger.release(held)
     checkpoint(spark, Path(path))
@@ -146,5 +146,4 @@ def main(folder: Path, ages: tuple[int, ...] = AGES) -> None:
 
 
 if __name__ == "__main__":
-    chosen = tuple(map(int, sys.argv[2:])) or AGES
-    main(Path(sys.argv[1]), chosen)
+    main(Path(sys.argv[1]), tuple(map(int, sys.argv[2:])) or AGES)

@@ -145,9 +145,8 @@ def benchmark(
     rounds = []
     for number in range(runs + 1):
         turn = number % len(racers)
-        order = [*racers[turn:], *racers[:turn]]
         say(f"{f'run {number}' if number else 'warm-up'} (load {os.getloadavg()[0]:.1f})")
-        done = run_round(order, stream, truth, folder, load=load)
+        done = run_round([*racers[turn:], *racers[:turn]], stream, truth, folder, load=load)
         if number:
             rounds.append(done)
     return rounds

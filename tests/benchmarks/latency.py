@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -39,11 +40,9 @@ def first_publication(spark: SparkSession, lake: Path) -> None:
     """
     deadline = time.monotonic() + _BEGIN_SECONDS
     while time.monotonic() < deadline:
-        try:
+        with suppress(LakeingestError):
             if open_lake(spark, str(lake)).history().count():
                 return
-        except LakeingestError:
-            pass
         time.sleep(1.0)
     message = f"nothing was published in {_BEGIN_SECONDS:.0f} s"
     raise TimeoutError(message)

@@ -31,6 +31,7 @@ from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
 from lakeingest.reader import open_lake
 from lakeingest.session import session
+from tests.benchmarks.effort import effort
 from tests.benchmarks.generate import (
     AFTER,
     BEGIN,
@@ -187,9 +188,8 @@ class Bench:
         """Apply so many more transactions; return the seconds."""
         self._shown += transactions
         source = ParquetSource(run_session(self._spark), self._folder, until=self._shown)
-        begun = time.monotonic()
-        run_pipeline(self._spark, self.configuration(), source=source)
-        return time.monotonic() - begun
+        pipeline = self.configuration()
+        return effort(lambda: run_pipeline(self._spark, pipeline, source=source)).seconds
 
     def merge_seconds(self) -> float:
         """Return what one MERGE of a transaction's rows takes, in a table of its own."""
@@ -222,9 +222,7 @@ class Bench:
 
     def maintain(self) -> float:
         """Maintain the lake; return the seconds."""
-        begun = time.monotonic()
-        maintain_lake(self._spark, self.configuration())
-        return time.monotonic() - begun
+        return effort(lambda: maintain_lake(self._spark, self.configuration())).seconds
 
     def _table(self) -> DataFrame:
         return open_lake(self._spark, str(self._lake)).table(ACCOUNTS.collection)
@@ -237,12 +235,7 @@ def total(rows: DataFrame) -> None:
 
 def median(read: Callable[[], None]) -> float:
     """Return the median seconds of five reads."""
-    seconds = []
-    for _ in range(5):
-        begun = time.monotonic()
-        read()
-        seconds.append(time.monotonic() - begun)
-    return statistics.median(seconds)
+    return statistics.median(effort(read).seconds for _ in range(5))
 
 
 def measure(spark: SparkSession, root: Path, shape: Shape, stretch: int) -> None:

@@ -17,7 +17,6 @@ tables are merged side by side.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from tests.benchmarks.contestant import Stream
-from tests.benchmarks.workload import TABLES, Table
+from tests.benchmarks.workload import Table, of_all_tables
 
 
 @dataclass(frozen=True)
@@ -45,19 +44,13 @@ class Recipe:
             rows = latest(changes(records, table), table).select(*table.column_types)
             rows.write.format("delta").save(str(target / table.name))
 
-        with ThreadPoolExecutor(len(TABLES)) as pool:
-            list(pool.map(create, TABLES))
+        of_all_tables(create)
 
     def run(self, stream: Stream, target: Path) -> None:
         """Merge batch after batch."""
         for ranges in stream.batches:
             merge = partial(self._merge, stream, stream.source.read(ranges), target)
-            if self.tuned:
-                with ThreadPoolExecutor(len(TABLES)) as pool:
-                    list(pool.map(merge, TABLES))
-            else:
-                for table in TABLES:
-                    merge(table)
+            of_all_tables(merge, side_by_side=self.tuned)
 
     def table(self, stream: Stream, target: Path, table: Table) -> DataFrame:
         """Read the table's head."""

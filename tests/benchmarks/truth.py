@@ -79,7 +79,6 @@ def _balances(
     last = done.groupBy(F.col(key).cast("long").alias(key)).agg(
         F.max_by(table.balance, "tx").alias(table.balance)
     )
-    filler = F.lit(" " * 84) if table is ACCOUNTS else F.lit(None).cast("string")
     return (
         spark.range(1, size + 1)
         .withColumnRenamed("id", key)
@@ -88,6 +87,6 @@ def _balances(
             key,
             *(() if key == "bid" else (branch_of(key, size, branches).alias("bid"),)),
             F.coalesce(table.balance, F.lit(0)).alias(table.balance),
-            filler.alias("filler"),
+            F.lit(" " * 84 if table is ACCOUNTS else None).cast("string").alias("filler"),
         )
     )

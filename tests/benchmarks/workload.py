@@ -9,6 +9,8 @@ that depends on well-spread keys must show it here.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +64,12 @@ TABLES = (ACCOUNTS, TELLERS, BRANCHES, HISTORY)
 """In the order in which a transaction writes them (three updates, one insert)."""
 
 EVENTS_PER_TRANSACTION = len(TABLES)
+
+
+def of_all_tables(step: Callable[[Table], None], *, side_by_side: bool = True) -> None:
+    """Do a step for each table."""
+    with ThreadPoolExecutor(len(TABLES) if side_by_side else 1) as pool:
+        list(pool.map(step, TABLES))
 
 
 @dataclass(frozen=True)
