@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.choice.retire import Retirement
 from lakeingest.apply.summary import RunSummary
+from lakeingest.config.model import PipelineConfig
 from tests.apply.published import tables
 from tests.apply.written import Sent, WrittenLog, place_of
 
@@ -45,9 +46,12 @@ class Shop:
     def run(self, **settings: str) -> RunSummary:
         return self.log.ingest(self.spark, self.lake, **self.settings, **settings)
 
+    def configured(self, **settings: str) -> PipelineConfig:
+        """Write what there is and return the pipeline that reads it."""
+        return self.log.configured(self.lake, **self.settings, **settings)
+
     def retire(self, *, undo: bool = False, **settings: str) -> Retirement:
-        config = self.log.configured(self.lake, **self.settings, **settings)
-        return lakeingest.retire(self.spark, config, GONE, undo=undo)
+        return lakeingest.retire(self.spark, self.configured(**settings), GONE, undo=undo)
 
     def copied(self, folder: Path) -> Shop:
         """Return a copy of source and lake in another folder."""

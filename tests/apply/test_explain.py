@@ -25,8 +25,7 @@ def id_of(number: int) -> str:
 def explained(shop: Shop, **settings: str) -> Explanation:
     """Explain the pipeline as it is now; nothing may change."""
     before = sorted(shop.lake.rglob("*"))
-    config = shop.log.configured(shop.lake, **shop.settings, **settings)
-    found = lakeingest.explain(shop.spark, config)
+    found = lakeingest.explain(shop.spark, shop.configured(**settings))
     assert sorted(shop.lake.rglob("*")) == before
     return found
 
@@ -98,7 +97,7 @@ def test_idle_and_then_held_by_another_run(shop: Shop, tmp_path: Path) -> None:
     assert (found.reasons, found.facts["batch"]) == (("Everything is applied.",), 1)
     shutil.copytree(shop.lake, tmp_path / "lake")
     held = replace(shop, lake=tmp_path / "lake")
-    ledger = open_ledger(shop.spark, held.log.configured(held.lake, **held.settings), "another")
+    ledger = open_ledger(shop.spark, held.configured(), "another")
     ledger.claim(ledger.head())
     found = explained(held)
     assert found.state is State.IDLE

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import deltalake
 import pytest
@@ -31,6 +32,7 @@ from lakeingest.engine.delta.maintenance import DeltaMaintenance
 from lakeingest.engine.hudi import table as hudi_table
 from lakeingest.errors import ConfigError, DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
+from lakeingest.ledger.publication import Publication
 from lakeingest.ledger.retention import LedgerRetention
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState, Upkeep
@@ -98,7 +100,11 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def maintained(shop: Shop) -> Maintenance:
-    return lakeingest.maintain(shop.spark, shop.log.configured(shop.lake, **shop.settings))
+    return lakeingest.maintain(shop.spark, shop.configured())
+
+
+def head(shop: Shop) -> Publication:
+    return open_ledger(shop.spark, shop.configured(), "").head()
 
 
 def files(shop: Shop, name: str) -> set[str]:
@@ -213,8 +219,7 @@ def test_beside_a_run_old_publications_go_and_the_next_runs_turn_takes_files_and
     vacuum = DeltaMaintenance.vacuum
     ages: list[timedelta] = []
     monkeypatch.setattr(DeltaMaintenance, "vacuum", lambda _, age: ages.append(age))
-    config = shop.log.configured(shop.lake, **shop.settings)
-    ledger = open_ledger(shop.spark, config, "at work, or killed")
+    ledger = open_ledger(shop.spark, shop.configured(), "at work, or killed")
     ledger.claim(ledger.head())
     done = maintained(shop)
     assert (done.batch, done.kept_from, done.waiting) == (3, 3, (A,))
@@ -260,7 +265,7 @@ def test_files_that_delta_no_longer_remembers_are_not_deleted(
     version = open_lake(shop.spark, str(shop.lake)).snapshot().versions[A]
     DeltaTable.forPath(shop.spark, folder).optimize().executeCompaction()
     at_once()
-    sink = open_sink(shop.spark, shop.log.configured(shop.lake, **shop.settings))
+    sink = open_sink(shop.spark, shop.configured())
     sink.expire(A, version, timedelta(0))
     assert len(ages) == 1
     properties = "'lakeingest.kept.since' = '2100-01-01T00:00:00+00:00'"
@@ -274,7 +279,7 @@ def test_a_table_that_was_made_lately_does_not_shorten_what_the_others_keep(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one that was loaded anew: it has lost nothing of what publications need."""
-    sink = open_sink(shop.spark, shop.log.configured(shop.lake, **shop.settings))
+    sink = open_sink(shop.spark, shop.configured())
     assert sink.kept_since(A) == datetime.min.replace(tzinfo=timezone.utc)
     now = datetime.now(timezone.utc)
     monkeypatch.setattr(delta_maintenance, "created_at", lambda *_: now - timedelta(days=60))
@@ -323,8 +328,7 @@ def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
 ) -> None:
     """The next version is one at which Delta writes a checkpoint, and removes what is old."""
     ledger = shop.lake / LEDGER_FOLDER
-    config = shop.log.configured(shop.lake, **shop.settings)
-    frontier = open_ledger(shop.spark, config, "").head().frontier
+    frontier = head(shop).frontier
     checkpoint(shop.spark, ledger)
     aged(ledger / "_delta_log", 49, 0)
     for path in (ledger / "_delta_log").iterdir():
@@ -344,7 +348,7 @@ def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     assert maintained(shop).kept_from == 0
     assert newest_snapshot(shop.spark, str(ledger)).version() == version
     assert shop.tables() == GROWN
-    assert open_ledger(shop.spark, config, "").head().frontier == frontier
+    assert head(shop).frontier == frontier
 
 
 @pytest.mark.soak
@@ -355,21 +359,17 @@ def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
     """A publication while the ledger is maintained is no error, either."""
     at_once()
     tidy, attempts = DeltaSink._tidy, []
+    conflict = RuntimeError("ConcurrentAppendException")
 
     def conflicting(sink: DeltaSink, state: TableState, upkeep: Upkeep) -> None:
         if state.note.collection == A:
             attempts.append(A)
-            message = "ConcurrentAppendException"
-            raise RuntimeError(message)
+            raise conflict
         tidy(sink, state, upkeep)
-
-    def delete(*_: object) -> None:
-        message = "ConcurrentAppendException"
-        raise RuntimeError(message)
 
     before = history(shop.spark, shop.lake)
     monkeypatch.setattr(DeltaSink, "_tidy", conflicting)
-    monkeypatch.setattr(DeltaMaintenance, "delete", delete)
+    monkeypatch.setattr(DeltaMaintenance, "delete", Mock(side_effect=conflict))
     done = maintained(shop)
     assert done.waiting == (A,)
     assert len(attempts) == 5
@@ -383,14 +383,8 @@ def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
 def test_a_turn_that_fails_does_not_end_the_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = shop.log.configured(shop.lake, **shop.settings)
-    writer = open_ledger(shop.spark, config, "").head().writer
-
-    def tidy(*_: object) -> None:
-        message = "the value of a row"
-        raise RuntimeError(message)
-
-    monkeypatch.setattr(DeltaSink, "_tidy", tidy)
+    writer = head(shop).writer
+    monkeypatch.setattr(DeltaSink, "_tidy", Mock(side_effect=RuntimeError("the value of a row")))
     settings = {"maintain_batches": "1", "batch_max_events": "1", "window_max_records": "1"}
     for v in (60, 70, 80):
         shop.commit(a=v)
@@ -400,9 +394,8 @@ def test_a_turn_that_fails_does_not_end_the_run(
     assert warning.startswith("Maintenance failed (RuntimeError), and the run went on.")
     assert shop.tables()[A][shop.number] == 80
     # It kept the lake, and released it at the end: the next run need not fence every table.
-    config = shop.log.configured(shop.lake, **shop.settings)
-    head = open_ledger(shop.spark, config, "").head()
-    assert (head.released, head.writer) == (True, writer + 1)
+    left = head(shop)
+    assert (left.released, left.writer) == (True, writer + 1)
 
 
 @pytest.mark.soak
@@ -431,7 +424,6 @@ def test_maintenance_that_a_crash_ended_anywhere_is_completed_by_the_next_runs(
     newest = GROWN
     at_once(tombstones=timedelta(0))
     monkeypatch.setattr(delta_maintenance, "MANY_FILES", 2)
-    config = shop.log.configured(shop.lake, **shop.settings)
     for place in MAINTENANCE_FAILPOINTS:
 
         def crash(name: str, place: str = place) -> None:
@@ -445,7 +437,7 @@ def test_maintenance_that_a_crash_ended_anywhere_is_completed_by_the_next_runs(
                 maintained(shop)
         assert shop.tables() == newest
         shop.commit(a=70)
-        next_batch = open_ledger(shop.spark, config, "").head().batch + 1
+        next_batch = head(shop).batch + 1
         is_last = place == MAINTENANCE_FAILPOINTS[-1]
         in_turn = {"maintain_batches": str(next_batch)} if is_last else {}
         said = shop.run(**in_turn)

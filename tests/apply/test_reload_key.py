@@ -72,7 +72,7 @@ def test_a_table_whose_primary_key_changed_is_loaded_anew_by_its_new_key(
     with pytest.raises(ConfigError, match=r"kept by key \(id\) .* now have the key \(id, v\)"):
         shop.run()
     assert table(spark, shop.lake, A) == {1: 10, 2: 20}
-    lakeingest.reload(spark, shop.log.configured(shop.lake, **shop.settings), A)
+    lakeingest.reload(spark, shop.configured(), A)
     shop.settings["table.public.a.key"] = "id,v"
     shop.run()
     assert rows_of(shop) == [(1, 10), (1, 11)]

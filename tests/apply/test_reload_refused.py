@@ -20,8 +20,7 @@ A, B = "public.a", "public.b"
 
 
 def reload(shop: Shop, *tables: str, undo: bool = False, **settings: str) -> Reloading:
-    config = shop.log.configured(shop.lake, **shop.settings, **settings)
-    return lakeingest.reload(shop.spark, config, *tables, undo=undo)
+    return lakeingest.reload(shop.spark, shop.configured(**settings), *tables, undo=undo)
 
 
 @pytest.mark.slow
@@ -35,8 +34,7 @@ def test_its_topic_must_be_read_and_a_new_snapshot_of_all_tables_waits_meanwhile
     shop.commit(a=30, b=31)
     with pytest.raises(ConfigError, match=r"'public\.b' is published .* not read any more"):
         shop.run(source_topics=topic_of(A))
-    config = shop.log.configured(shop.lake, **shop.settings, **again)
-    explained = explain_pipeline(shop.spark, config)
+    explained = explain_pipeline(shop.spark, shop.configured(**again))
     assert (explained.state, explained.exit_code) == (State.STOPPED, ConfigError.exit_code)
     assert "To be loaded anew: public.b." in " ".join(explained.reasons)
     with pytest.raises(ConfigError, match="One at a time"):
