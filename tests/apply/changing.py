@@ -20,7 +20,7 @@ from tests.apply.written import b64, mark_of, place_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
 from tests.recordings.rust import DELETED, RustLake, queried
-from tests.source.folder import write_log
+from tests.source.folder import write_log, write_schemas
 
 TABLE = "public.items"
 _PREFIX = "t"
@@ -92,11 +92,7 @@ class Log:
         """
         log = self.folder / "log"
         write_log(log, {f"{_PREFIX}.{TABLE}": self._rows, f"{_PREFIX}.transaction": self._ends})
-        known = {
-            str(number): {"schema": schema, "references": [], "subjects": []}
-            for number, schema in enumerate(self._schemas, 1)
-        }
-        (log / "registry.json").write_text(json.dumps(known), "utf-8")
+        write_schemas(log, dict(enumerate(self._schemas, 1)))
         given = {
             "source.format": "avro" if self.form == "avro" else "json",
             "types.guess": "accept",

@@ -33,7 +33,7 @@ from tests.apply.written import b64, mark_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, event, record
 from tests.envelope.records import Record, frame, postgresql_event
-from tests.source.folder import Line, line, write_log
+from tests.source.folder import Line, line, write_log, write_schemas
 
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
 OLD = envelope_schema({"name": "id", "type": "long"}, {"name": "n", "type": "int"})
@@ -68,8 +68,7 @@ class Log:
 
     def write(self, *schema_ids: int) -> None:
         write_log(self.folder, {"shop.public.orders": self.rows, "shop.transaction": self.ends})
-        known = {str(number): {"schema": SCHEMAS[number]} for number in schema_ids}
-        (self.folder / "registry.json").write_text(json.dumps(known), "utf-8")
+        write_schemas(self.folder, {number: SCHEMAS[number] for number in schema_ids})
 
     def run(self, spark: SparkSession, lake: Path) -> list[tuple[Any, ...]]:
         settings = {**recorded(self.folder, lake), "lakeingest.source.format": "avro"}

@@ -25,7 +25,7 @@ from tests.apply.written import b64, mark_of, place_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
 from tests.forms import further
-from tests.source.folder import Line, line, write_log
+from tests.source.folder import Line, line, write_log, write_schemas
 
 pytestmark = pytest.mark.slow
 
@@ -153,8 +153,7 @@ class Log:
     ) -> dict[int, tuple[Any, Any]]:
         """Run over what there is to the end; return the table."""
         write_log(self.folder, {TOPIC: self.rows, "shop.transaction": self.ends})
-        known = {str(n): {"schema": of} for n, of in enumerate((AVRO_KEY, AVRO, METADATA), 1)}
-        (self.folder / "registry.json").write_text(json.dumps(known), "utf-8")
+        write_schemas(self.folder, {1: AVRO_KEY, 2: AVRO, 3: METADATA})
         properties = {
             **recorded(self.folder, lake),
             "lakeingest.source.format": "avro" if self.format == "avro" else "json",

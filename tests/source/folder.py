@@ -40,6 +40,12 @@ def write_log(folder: Path, topics: Mapping[str, Iterable[Line]]) -> None:
     write_manifest(folder, spans)
 
 
+def write_schemas(folder: Path, schemas: Mapping[Any, Any]) -> None:
+    """Write what a schema registry knows: schemas by id."""
+    entries = {str(number): {"schema": schema} for number, schema in schemas.items()}
+    (folder / "registry.json").write_text(json.dumps(entries), encoding="utf-8")
+
+
 def write_manifest(folder: Path, partitions: Mapping[str, Mapping[int, tuple[int, int]]]) -> None:
     """Write a manifest: per topic and partition the first and last offset, (0, -1) if empty."""
     topics = {

@@ -13,10 +13,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakeingest.decode.encodings import Encodings
 from lakeingest.engine.hudi.table import READ_OPTIONS
 from tests.vectors.arrival import COLUMNS, Event, Left, Vector
 from tests.vectors.judged import Rows
+from tests.vectors.wording import left_out
 
 _PACKAGE = "org.apache.hudi.common.model.debezium"
 _OPTIONS = {
@@ -86,8 +86,4 @@ def _row(case: int, event: Event, payload: Payload) -> tuple[Any, ...]:
 
 
 def _value(name: str, value: Any) -> Any:
-    if value is not Left.OUT:
-        return value
-    raw = Encodings().placeholder_bytes()
-    left_out: dict[str, Any] = {"blob": raw, "tags": [raw.decode()], "nums": list(raw)}
-    return left_out.get(name, raw.decode())
+    return left_out(name) if value is Left.OUT else value

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 from lakeingest.errors import DataError
 from tests.decode.avro import record
 from tests.forms import further
+from tests.source.folder import write_schemas
 from tests.vectors import conftest, wire
 from tests.vectors.conftest import Lake, check_avro
 
@@ -106,9 +105,7 @@ class AvroRows:
     """Flattens the events of an Avro log, and registers what they are written with then."""
 
     def __init__(self) -> None:
-        with gzip.open(wire.DATA / "registry.json.gz", "rt", encoding="utf-8") as file:
-            known = json.load(file)["ids"]
-        self.schemas = {int(number): json.loads(text) for number, text in known.items()}
+        self.schemas = wire.registered()
 
     def flattened(self, event: dict[str, Any]) -> list[dict[str, Any]]:
         """See ``flattened``."""
@@ -128,8 +125,7 @@ class AvroRows:
 
     def write(self, folder: Path) -> None:
         """Write the registry of a recorded folder."""
-        entries = {str(number): {"schema": schema} for number, schema in self.schemas.items()}
-        (folder / "registry.json").write_text(json.dumps(entries), encoding="utf-8")
+        write_schemas(folder, self.schemas)
 
 
 @pytest.mark.soak

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.source.folder import Line, write_log
+from tests.source.folder import Line, write_log, write_schemas
 
 DATA = Path(__file__).parent / "data"
 PREFIX = "px"
@@ -39,12 +39,15 @@ def written_log(folder: Path, *runs: str) -> Path:
     return folder
 
 
+def registered() -> dict[int, Any]:
+    """Return the registered schemas by id."""
+    with gzip.open(DATA / "registry.json.gz", "rt", encoding="utf-8") as file:
+        return {int(number): json.loads(text) for number, text in json.load(file)["ids"].items()}
+
+
 def write_registry(folder: Path) -> None:
     """Write the registered schemas beside the topics of an Avro log."""
-    with gzip.open(DATA / "registry.json.gz", "rt", encoding="utf-8") as file:
-        known = json.load(file)["ids"]
-    entries = {number: {"schema": json.loads(schema)} for number, schema in known.items()}
-    (folder / "registry.json").write_text(json.dumps(entries), encoding="utf-8")
+    write_schemas(folder, registered())
 
 
 def _line(offset: int, event: dict[str, Any]) -> Line:

@@ -67,10 +67,12 @@ def _transaction(at: Place) -> str:
     return f"7:{at}" if isinstance(at, int) else f"file=mysql-bin.{at[0]:05d},pos={at[1]}"
 
 
-def _wire(name: str, value: Any) -> Any:
+def left_out(name: str) -> Any:
+    """Return what stands in a column for a value that is left out."""
     raw = Encodings().placeholder_bytes()
-    if value is Left.OUT:
-        text = raw.decode()
-        left_out = {"blob": raw, "tags": [text], "nums": list(raw)}
-        value = left_out.get(name, text)
+    return {"blob": raw, "tags": [raw.decode()], "nums": list(raw)}.get(name, raw.decode())
+
+
+def _wire(name: str, value: Any) -> Any:
+    value = left_out(name) if value is Left.OUT else value
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
