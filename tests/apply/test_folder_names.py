@@ -41,9 +41,8 @@ def test_no_name_leads_out_of_the_lake_or_into_another_table(
 
 @pytest.mark.soak
 def test_tables_that_one_folder_would_hold_are_refused_before_one_is_written(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
     monkeypatch.setattr(new_tables, "is_case_sensitive", lambda _: False)
     log = log_of(tmp_path / "log", "public.Orders", "public.orders")
     with pytest.raises(ConfigError, match=r"'public\.Orders' and 'public\.orders' would lie in"):
@@ -77,9 +76,8 @@ def test_a_folder_that_holds_another_table_is_refused(shop: Shop) -> None:
 
 @pytest.mark.soak
 def test_a_lake_whose_folders_an_earlier_version_named_is_read_and_can_go_on(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = tmp_path / "lake"
     log = log_of(tmp_path / "log", "public.Order Items")
     with monkeypatch.context() as patch:
         patch.setattr("lakeingest.folders.folder_name", lambda name: name)

@@ -52,12 +52,9 @@ def ingest_in_small_windows(
 ) -> Readings:
     """Run over recorded events in batches and windows of so many."""
     limits = {"batch_max_events": str(events), "window_max_records": str(records)}
-    properties = write_properties(
-        folder / "pipeline.properties", run.configuration(folder / "lake", **limits)
-    )
     readings = Readings()
     record(monkeypatch, readings)
-    run_pipeline(spark, load_config(properties))
+    run_pipeline(spark, load_config(run.configuration(folder / "lake", **limits)))
     return readings
 
 

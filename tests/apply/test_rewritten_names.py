@@ -41,10 +41,9 @@ def log_of(folder: Path, *tables: str, lacks: str | None = None) -> WrittenLog:
 
 @pytest.mark.parametrize("settings", [{}, further({"source_topics": TOPICS})])
 def test_tables_of_rewritten_names_or_one_topic_are_published_whole_by_the_run_behind_a_killed_one(
-    spark: SparkSession, tmp_path: Path, settings: dict[str, str]
+    spark: SparkSession, tmp_path: Path, lake: Path, settings: dict[str, str]
 ) -> None:
     """A table that is ahead of the plan is waited for, however small the batches are now."""
-    lake = tmp_path / "lake"
     log = log_of(tmp_path / "log", *TABLES, lacks="public.Order Items")
     with crashing_at("3.after-first-commit", writer):
         log.ingest(spark, lake, **settings)
@@ -58,9 +57,8 @@ def test_tables_of_rewritten_names_or_one_topic_are_published_whole_by_the_run_b
 @pytest.mark.soak
 @pytest.mark.parametrize("mode", ["metadata", "none"])
 def test_two_tables_on_one_listed_topic_are_told_apart(
-    spark: SparkSession, tmp_path: Path, mode: str
+    spark: SparkSession, tmp_path: Path, lake: Path, mode: str
 ) -> None:
-    lake = tmp_path / "lake"
     log = log_of(tmp_path / "log", *TWINS)
     log.ingest(spark, lake, source_topics=topic_of(TWINS[1]), transaction_mode=mode)
     assert open_lake(spark, str(lake)).tables() == list(TWINS)

@@ -6,14 +6,13 @@ import pytest
 
 from tests.cli.library import Library
 from tests.config.settings import RECORDED
+from tests.recordings.configure import write_properties
 
 
 @pytest.fixture
 def configuration(tmp_path: Path) -> str:
     """The path of a file with a complete configuration."""
-    path = tmp_path / "shop.properties"
-    path.write_text("".join(f"{key}={text}\n" for key, text in RECORDED.items()), "utf-8")
-    return str(path)
+    return str(write_properties(tmp_path / "shop.properties", RECORDED))
 
 
 @pytest.fixture

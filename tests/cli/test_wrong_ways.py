@@ -23,6 +23,7 @@ from lakeingest.config.file.properties import read_properties
 from lakeingest.demo import demo_folder
 from tests.forms import further
 from tests.recordings.altered import short_run
+from tests.recordings.configure import write_properties
 from tests.recordings.rust import RustLake
 from tests.source.folder import line, write_topic
 
@@ -281,8 +282,7 @@ def configured(file: Path, settings: Mapping[str, str | None]) -> Path:
         if not key.startswith("lakeingest.table.") or key.split(".")[3] in TABLES
     }
     entries = {key: text for key, text in {**texts, **settings}.items() if text is not None}
-    file.write_text("".join(f"{key}={text}\n" for key, text in entries.items()), "utf-8")
-    return file
+    return write_properties(file, entries)
 
 
 def _called(command: str, file: Path, *arguments: str) -> Outcome:

@@ -18,7 +18,7 @@ from tests.faults.lost_publication import CrashError
 from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
-from tests.recordings.configure import RecordedRun, write_properties
+from tests.recordings.configure import RecordedRun
 from tests.recordings.log_lake import LogLake
 
 pytestmark = pytest.mark.slow
@@ -50,13 +50,8 @@ def dying(monkeypatch: pytest.MonkeyPatch, **commits: int) -> Iterator[None]:
 
 
 def configured(run: RecordedRun, folder: Path, **settings: str) -> PipelineConfig:
-    properties = {
-        **run.configuration(folder / "lake"),
-        "lakeingest.commit.mode": "per-transaction",
-        "lakeingest.commit.max.transactions": "6",
-        **{f"lakeingest.{name.replace('_', '.')}": value for name, value in settings.items()},
-    }
-    return load_config(write_properties(folder / "pipeline.properties", properties))
+    given = {"commit_mode": "per-transaction", "commit_max_transactions": "6", **settings}
+    return load_config(run.configuration(folder / "lake", **given))
 
 
 @pytest.mark.parametrize("deletes", [further("soft"), "hard"])

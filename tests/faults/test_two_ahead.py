@@ -17,7 +17,6 @@ from tests.faults.lost_publication import LOST, CrashError, lose_a_publication
 from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
-from tests.recordings.configure import write_properties
 from tests.recordings.rust import RustLake
 from tests.sink.lake import sink_settings
 
@@ -30,11 +29,10 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
     run = short_run(tmp_path / "log", 72, "orders", "txlog")
     target = tmp_path / "lake"
     settings = {**run.configuration(target), "lakeingest.batch.max.events": "120"}
-    properties = write_properties(tmp_path / "pipeline.properties", settings)
     with monkeypatch.context() as crash:
         lose_a_publication(crash)
         with pytest.raises(CrashError):
-            run_pipeline(spark, load_config(properties))
+            run_pipeline(spark, load_config(settings))
     before = check_history(run, RustLake(target, run.namespace))
     assert (before.publications, before.violations) == (LOST - 1, ())
     assert LOST + 1 in batches_of_tables(spark, target, run.configuration(target))

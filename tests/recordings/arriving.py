@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from lakeingest.config.model import PipelineConfig
 from lakeingest.source.contract import OffsetRange, Source, TopicPartition, Watermarks
+
+
+def waiting_for_more(config: PipelineConfig) -> PipelineConfig:
+    """Return the pipeline of a source that goes on, and is waited for."""
+    source = config.source.model_copy(update={"kind": "kafka"})
+    waits = {"source": source, "transaction_timeout_seconds": 1_000_000_000}
+    return config.model_copy(update=waits)
 
 
 class Arriving:

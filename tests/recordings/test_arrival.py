@@ -14,9 +14,9 @@ from lakeingest.source import open_source
 from lakeingest.source.contract import TopicPartition
 from tests.forms import further
 from tests.recordings.altered import short_run
-from tests.recordings.arriving import Arriving
+from tests.recordings.arriving import Arriving, waiting_for_more
 from tests.recordings.check import check_history
-from tests.recordings.configure import packaged_run, write_properties
+from tests.recordings.configure import packaged_run
 from tests.recordings.rust import RustLake
 
 pytestmark = pytest.mark.slow
@@ -47,14 +47,8 @@ def test_whichever_topic_arrives_first_every_publication_is_a_commit(
     """With all tables of the whole run, or with two tables of its beginning."""
     run = short_run(tmp_path / "log", end, "carts", "orders") if end else packaged_run()
     lake = tmp_path / "lake"
-    recorded = load_config(write_properties(tmp_path / "p.properties", run.configuration(lake)))
-    # A source that goes on, and is waited for.
-    config = recorded.model_copy(
-        update={
-            "source": recorded.source.model_copy(update={"kind": "kafka"}),
-            "transaction_timeout_seconds": 1_000_000_000,
-        }
-    )
+    recorded = load_config(run.configuration(lake))
+    config = waiting_for_more(recorded)
     source = Arriving(open_source(spark, recorded.source), config.source.transaction_topic)
     waiting = 0
     for _ in source.arrive(sorted(source.ends, key=order), chunk=2000 if end is None else 100):

@@ -20,7 +20,7 @@ from lakeingest.reader import open_lake
 from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_run
-from tests.recordings.configure import RecordedRun, packaged_run, write_properties
+from tests.recordings.configure import RecordedRun, packaged_run
 from tests.recordings.log_lake import LogLake, TableLog
 from tests.recordings.prefix import PrefixChecker
 from tests.recordings.rust import DELETED, RustLake, measure_of
@@ -44,8 +44,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, run: RecordedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("per-transaction")
-    properties = {**run.configuration(folder / "lake"), **PER_TRANSACTION}
-    run_pipeline(spark, load_config(write_properties(folder / "p.properties", properties)))
+    settings = {**run.configuration(folder / "lake"), **PER_TRANSACTION}
+    run_pipeline(spark, load_config(settings))
     return folder / "lake"
 
 
@@ -112,8 +112,7 @@ def test_other_commands_find_a_table_like_any_other(
 ) -> None:
     copy = Path(shutil.copytree(lake, tmp_path / "lake"))
     place = f"delta.`{copy / 'public.customers'}`"
-    settings = {**run.configuration(copy), **PER_TRANSACTION}
-    config = load_config(write_properties(tmp_path / "p.properties", settings))
+    config = load_config({**run.configuration(copy), **PER_TRANSACTION})
     [(before,)] = spark.sql(f"SELECT count(*) FROM {place}").collect()
     newest = DeltaTable.forName(spark, place).history(1).collect()[0]["version"]
     spark.sql(f"RESTORE TABLE {place} TO VERSION AS OF {newest // 2}")

@@ -23,7 +23,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.source import open_source
 from tests.envelope.records import recorded
 from tests.recordings.altered import Line, altered, appended
-from tests.recordings.arriving import Arriving
+from tests.recordings.arriving import Arriving, waiting_for_more
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 
 REPEATS = 4
@@ -53,24 +53,21 @@ class Crafted:
         settings = self.run.configuration(self.lake)
         self.properties = write_properties(folder / "pipeline.properties", settings)
         config = load_config(self.properties)
-        waiting = {
-            "source": config.source.model_copy(update={"kind": "kafka"}),
-            "transaction_timeout_seconds": 1_000_000_000,
-        }
-        self.config: PipelineConfig = config.model_copy(update=waiting)
+        self.config: PipelineConfig = waiting_for_more(config)
         self._recorded = config.source
 
     def stages(self, spark: SparkSession) -> Iterator[Arriving]:
         """Yield the source as it is at each stage."""
-        whole = open_source(spark, self._recorded)
         topics = self._recorded.transaction_topic
-        source = Arriving(whole, topics)
-        snapshot = _numbers(line for line in self._lines(LARGE) if _operation(line) == "r")
-        original = _numbers(recorded(packaged_run().events, f"{self.run.prefix}.public.{OLD}"))
+        large, old = (f"{self.run.prefix}.public.{table}" for table in (LARGE, OLD))
+        source = Arriving(open_source(spark, self._recorded), topics)
+        rows = recorded(self.run.events, large)
+        snapshot = _numbers(line for line in rows if _operation(line) == "r")
+        original = _numbers(recorded(packaged_run().events, old))
         for where, marks in source.ends.items():
-            held = {f"{self.run.prefix}.public.{OLD}": original[where.partition], topics: ENDS}
+            held = {old: original[where.partition], topics: ENDS}
             if where.partition:
-                held[f"{self.run.prefix}.public.{LARGE}"] = snapshot[where.partition]
+                held[large] = snapshot[where.partition]
             source.shown[where] = held.get(where.topic, marks.high)
         yield source
         for where, marks in source.ends.items():
@@ -79,9 +76,6 @@ class Crafted:
         yield source
         source.shown = {where: marks.high for where, marks in source.ends.items()}
         yield source
-
-    def _lines(self, table: str) -> Iterable[Line]:
-        return recorded(self.run.events, f"{self.run.prefix}.public.{table}")
 
 
 def _operation(line: Line) -> str:
