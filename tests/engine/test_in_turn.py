@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from unittest.mock import Mock
 
 import pytest
 
@@ -29,11 +30,8 @@ def test_what_fails_is_logged_in_short_and_followed_by_other_work(
 ) -> None:
     pieces, done = InTurn("A piece"), threading.Event()
 
-    def fail() -> None:
-        message = f"first line\nthe cause {'x' * 10_000}\nthird line"
-        raise ValueError(message)
-
-    pieces.begin("a", fail)
+    message = f"first line\nthe cause {'x' * 10_000}\nthird line"
+    pieces.begin("a", Mock(side_effect=ValueError(message)))
     pieces.begin("b", done.set)
     pieces.finish()
     assert done.is_set()
@@ -44,11 +42,7 @@ def test_what_fails_is_logged_in_short_and_followed_by_other_work(
 
 def test_work_on_a_subject_begins_again_after_work_that_failed() -> None:
     pieces, failed, done = InTurn("A piece"), threading.Event(), threading.Event()
-
-    def fail() -> None:
-        raise ValueError
-
-    pieces.begin("a", fail)
+    pieces.begin("a", Mock(side_effect=ValueError))
     pieces.begin("b", failed.set)
     assert failed.wait(60)
     pieces.begin("a", done.set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,17 +15,9 @@ from lakeingest.engine.delta.log_writer import (
 )
 
 
-class _NoStore:
-    def write(self, version: int, lines: list[str]) -> None:
-        raise AssertionError
-
-    def check(self) -> None:
-        raise AssertionError
-
-
 @pytest.fixture
 def writer(tmp_path: Path) -> _LocalWriter:
-    writer = _LocalWriter(tmp_path, _NoStore())
+    writer = _LocalWriter(tmp_path, Mock(spec=[]))  # It has nothing that could be called.
     for version in (5, 6, 7):
         writer.write(version, [f"entry {version}"])
     return writer

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from unittest.mock import Mock
 
 import pytest
 
@@ -222,11 +223,7 @@ def test_other_packages_or_excludes_are_resolved_anew(
 def test_a_resolution_that_fails_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> list[Path]:
-        message = "no network"
-        raise UnavailableError(message)
-
-    monkeypatch.setattr(resolve, "_submit", fail)
+    monkeypatch.setattr(resolve, "_submit", Mock(side_effect=UnavailableError("no network")))
     with pytest.raises(UnavailableError, match="no network"):
         resolve.resolve_packages(["g:a:1"], tmp_path)
     assert list(tmp_path.iterdir()) == []

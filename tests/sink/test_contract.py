@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from unittest.mock import Mock
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_a_deleted_row_stays_gone_also_where_a_crash_left_its_tombstone_before_t
     before = lake.apply(insert(1, 1, n=1), insert(2, 2, n=2), delete(3, 4))
     batch = (delete(1, 5), insert(2, 2, n=2))
     with monkeypatch.context() as crash:
-        crash.setattr(type(lake.sink), "_commit", _die)
+        crash.setattr(type(lake.sink), "_commit", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             lake.apply(*batch)
     lake.restart()
@@ -65,10 +66,6 @@ def test_a_deleted_row_stays_gone_also_where_a_crash_left_its_tombstone_before_t
     lake.restart()
     lake.apply(insert(1, 4, n=4))
     assert lake.live() == {2: (2,), 3: (6,)}
-
-
-def _die(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 @HARD
