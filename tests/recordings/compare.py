@@ -82,11 +82,6 @@ def _timestamp(utc: Sequence[str]) -> Callable[[str], str]:
     return normal
 
 
-_NTZ = _timestamp([""])
-# MariaDB's CSV prints a `timestamp` in the session's zone, which was UTC, without saying so.
-_UTC = _timestamp(["", "Z", "+00", "+00:00"])
-
-
 def _floating(value: str) -> str:
     try:
         return repr(float(value))
@@ -103,8 +98,9 @@ def _json(value: str) -> str:
 
 _FORMS: Mapping[str, Callable[[str], str]] = {
     "BOOLEAN": _boolean,
-    "TIMESTAMP": _UTC,
-    "TIMESTAMP_NTZ": _NTZ,
+    # MariaDB's CSV prints a `timestamp` in the session's zone, which was UTC, without saying so.
+    "TIMESTAMP": _timestamp(["", "Z", "+00", "+00:00"]),
+    "TIMESTAMP_NTZ": _timestamp([""]),
     "FLOAT": _floating,
     "DOUBLE": _floating,
 }

@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from lakeingest.demo import demo_folder
+from tests.config.settings import recorded
 from tests.recordings.oracle import Oracle
 
 Schema = Mapping[str, str]
@@ -129,9 +131,9 @@ class RecordedRun:
     tables: tuple[str, ...] = ()
 
     @cached_property
-    def manifest(self) -> Mapping[str, object]:
+    def manifest(self) -> Mapping[str, Any]:
         """The recorder's own account of the run."""
-        manifest: dict[str, object] = json.loads((self.events / "manifest.json").read_text("utf-8"))
+        manifest: dict[str, Any] = json.loads((self.events / "manifest.json").read_text("utf-8"))
         return manifest
 
     @property
@@ -142,18 +144,15 @@ class RecordedRun:
     @property
     def connector(self) -> str:
         """Connector family as ``lakeingest.source.connector`` names it."""
-        settings = self.manifest["connector"]
-        assert isinstance(settings, dict)
-        return "mariadb" if "mariadb" in str(settings["connector.class"]) else "postgresql"
+        kind = self.manifest["connector"]["connector.class"]
+        return "mariadb" if "mariadb" in kind else "postgresql"
 
     @cached_property
     def namespace(self) -> str:
         """What stands before the table in a collection's name: schema or database."""
         if self.connector == "postgresql":
             return "public"
-        settings = self.manifest["connector"]
-        assert isinstance(settings, dict)
-        return str(settings["database.include.list"])
+        return str(self.manifest["connector"]["database.include.list"])
 
     def collection(self, table: str) -> str:
         """Return the name of ``table`` in configuration, ``show`` and ``snapshot().table()``."""
@@ -180,13 +179,10 @@ class RecordedRun:
             overrides: More properties; underscores stand for dots, ``lakeingest.`` is put before.
         """
         properties = {
+            **recorded(self.events, target, self.prefix),
             "lakeingest.pipeline.name": self.name,
-            "lakeingest.source.kind": "recorded",
-            "lakeingest.source.path": str(self.events),
             "lakeingest.source.connector": self.connector,
-            "lakeingest.source.topic.prefix": self.prefix,
             "lakeingest.target.format": "delta",
-            "lakeingest.target.path": str(target),
         }
         if self.form == "avro":
             properties["lakeingest.source.format"] = "avro"

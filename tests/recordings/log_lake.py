@@ -44,14 +44,17 @@ def hidden_rows(folder: Path, vector: Mapping[str, Any] | None) -> frozenset[int
     (length,) = struct.unpack_from(">i", octets, start)
     body = octets[start + 4 : start + 4 + length]
     (checksum,) = struct.unpack_from(">I", octets, start + 4 + length)
-    if length != size or checksum != zlib.crc32(body):
-        message = "a vector's size or checksum is wrong"
-        raise ValueError(message)
+    is_sound = length == size and checksum == zlib.crc32(body)
+    _demand(is_sound, "a vector's size or checksum is wrong")
     rows = _bitmap_array(body)
-    if len(rows) != vector["cardinality"]:
-        message = "a vector hides another number of rows than it says"
-        raise ValueError(message)
+    says_so = len(rows) == vector["cardinality"]
+    _demand(says_so, "a vector hides another number of rows than it says")
     return rows
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)
 
 
 def vector_path(vector: Mapping[str, Any]) -> str:
@@ -60,9 +63,8 @@ def vector_path(vector: Mapping[str, Any]) -> str:
     Raises:
         ValueError: The vector is of a kind that lakeingest must not write.
     """
-    if vector["storageType"] != "u":
-        message = f"a vector of storage type {vector['storageType']}"
-        raise ValueError(message)
+    kind = vector["storageType"]
+    _demand(kind == "u", f"a vector of storage type {kind}")
     encoded = vector["pathOrInlineDv"]
     prefix, text = encoded[:-20], encoded[-20:]
     return f"{prefix}/deletion_vector_{uuid.UUID(bytes=_z85(text))}.bin".removeprefix("/")
@@ -85,9 +87,7 @@ def _z85(text: str) -> bytes:
 
 def _bitmap_array(body: bytes) -> frozenset[int]:
     magic, number = struct.unpack_from("<iq", body)
-    if magic != _MAGIC:
-        message = "a bitmap without its magic number"
-        raise ValueError(message)
+    _demand(magic == _MAGIC, "a bitmap without its magic number")
     place = 12
     rows: set[int] = set()
     for _ in range(number):
@@ -107,9 +107,7 @@ def _bitmap(body: bytes, place: int, base: int, rows: set[int]) -> int:
         place += (size + 7) // 8
         has_offsets = size >= 4
     else:
-        if cookie != 12346:
-            message = "a bitmap without its cookie"
-            raise ValueError(message)
+        _demand(cookie == 12346, "a bitmap without its cookie")
         (size,) = struct.unpack_from("<I", body, place)
         place, is_run, has_offsets = place + 4, [False] * size, True
     heads = struct.unpack_from(f"<{2 * size}H", body, place)
@@ -196,22 +194,18 @@ class TableLog:
                     info = action
                 if kind == "remove":
                     path = unquote(action["path"])
-                    if path not in live or live[path][0] != action.get("deletionVector"):
-                        message = f"version {number} removes what is not there"
-                        raise ValueError(message)
+                    was_there = path in live and live[path][0] == action.get("deletionVector")
+                    _demand(was_there, f"version {number} removes what is not there")
                     del live[path]
             for kind, action in actions:
                 if kind != "add":
                     continue
                 path, vector = unquote(action["path"]), action.get("deletionVector")
-                if path in live:
-                    message = f"version {number} adds a file twice"
-                    raise ValueError(message)
+                _demand(path not in live, f"version {number} adds a file twice")
                 if path not in known:
                     known[path] = _File(self.folder / path, self.measures, self.deleted)
-                if json.loads(action["stats"])["numRecords"] != known[path].number:
-                    message = f"version {number} counts the rows of a file wrongly"
-                    raise ValueError(message)
+                is_right = json.loads(action["stats"])["numRecords"] == known[path].number
+                _demand(is_right, f"version {number} counts the rows of a file wrongly")
                 live[path] = (vector, known[path].totals(hidden_rows(self.folder, vector)))
             totals: Counter[str] = Counter()
             for _, part in live.values():

@@ -45,9 +45,7 @@ def read_csv(path: Path) -> Rows:
     """Return header and rows of a gzipped CSV file."""
     # newline="" keeps a carriage return inside a value, which text mode would turn into "\n".
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        header = tuple(next(reader))
-        return Rows(header, tuple(tuple(row) for row in reader))
+        return parse_csv(file.read())
 
 
 @dataclass(frozen=True)

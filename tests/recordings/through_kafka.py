@@ -85,9 +85,7 @@ def through_kafka(
 
 
 def _records(run: RecordedRun) -> int:
-    topics = run.manifest["topics"]
-    assert isinstance(topics, dict)
-    return sum(int(topic["records"]) for topic in topics.values())
+    return sum(int(topic["records"]) for topic in run.manifest["topics"].values())
 
 
 def _wait_until_created(broker: KafkaBroker, topic: str) -> None:
@@ -99,9 +97,8 @@ def _wait_until_created(broker: KafkaBroker, topic: str) -> None:
 
 def _last_end(run: RecordedRun) -> int:
     """Offset of the last record of the transaction topic."""
-    topics = run.manifest["topics"]
-    assert isinstance(topics, dict)
-    return int(topics[f"{run.prefix}.transaction"]["partitions"]["0"]["last"])
+    topic = run.manifest["topics"][f"{run.prefix}.transaction"]
+    return int(topic["partitions"]["0"]["last"])
 
 
 def _wait_until_published(spark: SparkSession, lake: Path, end: int, writer: Writer) -> None:
