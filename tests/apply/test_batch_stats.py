@@ -11,6 +11,9 @@ from lakeingest.apply.window.contents import contents
 from lakeingest.frame_schemas import Kind
 
 _NOTHING = ("masked", "moved", "unpaired", "relocated", "gone_at", "come_at", "keyless", "size")
+_OFFSETS = ("first_offset", "last_offset", "first_new", "first_ms", "source_ms")
+_ENDS = ("unended", "first_end", "unplaced_end")
+_UNKNOWN = ("run", "place", "sample_key", "first_key", *_ENDS)
 
 
 def summary(kind: str, offset: int, **columns: Any) -> Row:
@@ -22,26 +25,18 @@ def summary(kind: str, offset: int, **columns: Any) -> Row:
         "collection": "public.a",
         "kind": kind,
         "records": 1,
-        "run": None,
-        "place": None,
-        "first_offset": offset,
-        "last_offset": offset,
-        "first_new": offset,
         "low": f"{offset:03}",
         "high": f"{offset:03}",
-        "first_ms": offset,
-        "source_ms": offset,
         "firsts": 0,
         "marks": [],
         "value_tags": [],
         "key_tags": [],
-        **dict.fromkeys(("unended", "first_end", "unplaced_end")),
         "ops": ["u"],
         "sample": bytearray(f"row {offset}".encode()),
         "sampled": (True, offset),
-        "sample_key": None,
-        "first_key": None,
         **dict.fromkeys(_NOTHING, 0),
+        **dict.fromkeys(_OFFSETS, offset),
+        **dict.fromkeys(_UNKNOWN),
         **columns,
     }
     return Row(**values)

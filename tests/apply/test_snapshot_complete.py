@@ -25,6 +25,9 @@ def streamed(table: str) -> Portion:
     return Portion(where, f"public.{table}", Kind.ROW, 5, 9, "1", 0, frozenset())
 
 
+CLOSED = rows("a", "true", "last_in_data_collection")
+
+
 def judged(
     *portions: Portion, ranges: WindowRanges = ALL_HEARD, final: bool = False, any_end: bool = False
 ) -> Phase:
@@ -50,20 +53,17 @@ def test_a_first_table_of_one_row_is_closed_by_the_mark_that_begins_it() -> None
 
 def test_a_transaction_that_is_announced_early_does_not_complete_it() -> None:
     # The transaction topic was copied before the rows: its ENDs tell nothing of other topics.
-    closed = rows("a", "true", "last_in_data_collection")
-    assert judged(closed, ranges=ONE_SILENT, any_end=True) is Phase.LOADING
-    assert judged(closed, streamed("a"), ranges=ONE_SILENT) is Phase.LOADING
+    assert judged(CLOSED, ranges=ONE_SILENT, any_end=True) is Phase.LOADING
+    assert judged(CLOSED, streamed("a"), ranges=ONE_SILENT) is Phase.LOADING
 
 
 def test_streaming_completes_it_where_the_last_table_was_empty() -> None:
-    closed = rows("a", "true", "last_in_data_collection")
-    assert judged(closed, any_end=True) is Phase.LOADED
-    assert judged(closed) is Phase.LOADING
+    assert judged(CLOSED, any_end=True) is Phase.LOADED
+    assert judged(CLOSED) is Phase.LOADING
 
 
 def test_a_recording_that_gets_no_more_records_need_not_be_heard_in_every_topic() -> None:
-    closed = rows("a", "true", "last_in_data_collection")
-    assert judged(closed, ranges=ONE_SILENT, final=True, any_end=True) is Phase.LOADED
+    assert judged(CLOSED, ranges=ONE_SILENT, final=True, any_end=True) is Phase.LOADED
 
 
 def test_rows_of_a_connector_without_markers_are_complete_when_something_streamed() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from _pytest.capture import CaptureResult
 
 from lakeingest.cli.guide import PAGES, Page, find_lines, read_page
 from lakeingest.cli.main import execute
@@ -12,11 +13,15 @@ PAGE = Page(
 )
 
 
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> CaptureResult[str]:
+    assert execute(["guide", *arguments]) == code
+    return capsys.readouterr()
+
+
 def test_without_a_page_the_pages_are_listed_with_their_sentences(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert execute(["guide"]) == 0
-    header, _, *rows = capsys.readouterr().out.splitlines()
+    header, _, *rows = shown(capsys).out.splitlines()
     assert header.split() == ["page", "what", "it", "answers"]
     assert [row.split()[0] for row in rows] == list(PAGES)
     # Whole sentences: none is cut off.
@@ -25,8 +30,7 @@ def test_without_a_page_the_pages_are_listed_with_their_sentences(
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_printed_as_it_is(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["guide", page]) == 0
-    assert capsys.readouterr().out == read_page(page).text
+    assert shown(capsys, page).out == read_page(page).text
 
 
 @pytest.mark.parametrize(
@@ -41,15 +45,13 @@ def test_a_page_is_printed_as_it_is(page: str, capsys: pytest.CaptureFixture[str
 def test_an_unknown_page_names_the_nearest_one(
     page: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert execute(["guide", page]) == 2
-    captured = capsys.readouterr()
+    captured = shown(capsys, page, code=2)
     assert f"error: the guide has no page {page}; {hint}" in captured.err
     assert captured.out == ""
 
 
 def test_find_prints_page_heading_and_line_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["guide", "--find", "pgcompatible"]) == 0
-    header, _, *rows = capsys.readouterr().out.splitlines()
+    header, _, *rows = shown(capsys, "--find", "pgcompatible").out.splitlines()
     assert header.split() == ["page", "heading", "line"]
     (row,) = rows
     assert row.split()[:2] == ["connectors", "YugabyteDB"]
@@ -57,25 +59,22 @@ def test_find_prints_page_heading_and_line_in_any_case(capsys: pytest.CaptureFix
 
 
 def test_find_looks_into_one_page_if_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["guide", "reading", "--find", "ledger"]) == 0
-    rows = capsys.readouterr().out.splitlines()[2:]
+    rows = shown(capsys, "reading", "--find", "ledger").out.splitlines()[2:]
     assert rows
     assert {row.split()[0] for row in rows} == {"reading"}
 
 
 def test_a_long_line_is_cut_around_the_word(capsys: pytest.CaptureFixture[str]) -> None:
     # At the end of a line of several hundred characters.
-    assert execute(["guide", "configuration", "--find", "linked-cluster-of-nobody"]) == 0
-    assert "no line with" in capsys.readouterr().err
-    assert execute(["guide", "configuration", "--find", "up to 1 GiB"]) == 0
-    (row,) = capsys.readouterr().out.splitlines()[2:]
+    find = ("configuration", "--find")
+    assert "no line with" in shown(capsys, *find, "linked-cluster-of-nobody").err
+    (row,) = shown(capsys, *find, "up to 1 GiB").out.splitlines()[2:]
     assert "  …" in row
     assert "up to 1 GiB" in row
 
 
 def test_a_word_that_no_page_has_is_said_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["guide", "--find", "quokka"]) == 0
-    captured = capsys.readouterr()
+    captured = shown(capsys, "--find", "quokka")
     assert captured.out == ""
     assert "the guide has no line with quokka" in captured.err
 

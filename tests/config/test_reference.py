@@ -54,18 +54,10 @@ def test_every_default_of_a_setting_has_a_reason() -> None:
 def test_every_field_of_the_model_has_a_key() -> None:
     filled = {(key.model, key.field) for key in (*KEYS, *TABLE_KEYS.values())}
     derived = {
-        "referenced",
-        "warnings",
-        "source",
-        "target",
-        "tables",
-        "kafka_options",
-        "registry_options",
-        "hudi_options",
-        "schema_changes",
-        "maintenance",
+        *("referenced", "warnings", "source", "target", "tables", "schema_changes", "maintenance"),
+        *("kafka_options", "registry_options", "hudi_options"),
+        *("topic_pattern", "retired_topics", "rewound_topics", "loads"),
     }
-    derived |= {"topic_pattern", "retired_topics", "rewound_topics", "loads"}
     for model in (*_MODELS, SchemaChanges, MaintenanceConfig):
         for field in model.model_fields:
             assert field in derived or (model, field) in filled, field

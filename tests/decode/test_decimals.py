@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterable
 from decimal import Context, Decimal
 from typing import Any
 
@@ -125,11 +126,15 @@ def test_a_decimal_that_38_digits_do_not_hold_stops_the_run(spark: SparkSession)
         assert f"column 'n{at}': a value is not a decimal(38," in (reason or "it did not fail")
 
 
+def decoded(spark: SparkSession, kind: LogicalType, values: Iterable[Any]) -> list[Any]:
+    texts = [event({"n": value}) for value in values]
+    return [row["n"] for row in decode_texts(spark, [SourceColumn("n", kind)], texts)]
+
+
 def test_text_keeps_every_digit_with_decimal_handling_mode_string(spark: SparkSession) -> None:
     written = ["123456789012345678901234567890.12345678", "-0.00000001", "7", "1E+3"]
-    column = SourceColumn("n", decimal(38, 8, "string"))
-    decoded = decode_texts(spark, [column], [event({"n": digits}) for digits in written])
-    assert [row["n"] for row in decoded] == [Decimal(digits) for digits in written]
+    found = decoded(spark, decimal(38, 8, "string"), written)
+    assert found == [Decimal(digits) for digits in written]
 
 
 def test_decimals_of_more_than_38_digits_are_exact_as_text(spark: SparkSession) -> None:
@@ -139,9 +144,7 @@ def test_decimals_of_more_than_38_digits_are_exact_as_text(spark: SparkSession) 
     numbers += [draw.randrange(-(10**65), 10**65) for _ in range(40)]
     numbers += [10**900 + 7, -(10**900)]
     assert form_of(65, 30).wire == StringType()
-    column = SourceColumn("n", form_of(65, 30))
-    decoded = decode_texts(spark, [column], [event({"n": unscaled(n)}) for n in numbers])
-    found = [row["n"] for row in decoded]
+    found = decoded(spark, form_of(65, 30), [unscaled(n) for n in numbers])
     assert found == [f"{Decimal(n).scaleb(-30, Context(prec=1000)):f}" for n in numbers]
 
 
@@ -156,20 +159,16 @@ def test_a_column_that_fits_stays_a_decimal_whatever_becomes_of_larger_ones() ->
 
 
 def test_an_unconstrained_numeric_is_the_decimal_that_is_declared(spark: SparkSession) -> None:
-    column = SourceColumn("n", JSON.variable(DecimalType(20, 3)))
     parts = [(2, 150), (0, -7), (-2, 12), (5, 1_500_000), (3, 0), (40, 0)]
-    texts = [event({"n": {"scale": s, "value": unscaled(n)}}) for s, n in parts]
-    decoded = decode_texts(spark, [column], texts)
-    assert [row["n"] for row in decoded] == [Decimal(n).scaleb(-s) for s, n in parts]
+    wire = [{"scale": s, "value": unscaled(n)} for s, n in parts]
+    found = decoded(spark, JSON.variable(DecimalType(20, 3)), wire)
+    assert found == [Decimal(n).scaleb(-s) for s, n in parts]
 
 
 def test_an_unsigned_bigint_in_mode_long_is_unwrapped(spark: SparkSession) -> None:
     numbers = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]
     wrapped = [n if n < 2**63 else n - 2**64 for n in numbers]
-    decoded = decode_texts(
-        spark, [SourceColumn("n", unsigned())], [event({"n": n}) for n in wrapped]
-    )
-    assert [row["n"] for row in decoded] == [Decimal(n) for n in numbers]
+    assert decoded(spark, unsigned(), wrapped) == [Decimal(n) for n in numbers]
 
 
 CARRIED: dict[str, tuple[LogicalType, Any, str]] = {

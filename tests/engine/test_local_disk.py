@@ -13,12 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakeingest.commit_note import CommitNote
 from lakeingest.engine.delta import local_disk
 from lakeingest.engine.delta.local_disk import committing
 from lakeingest.engine.delta.maintenance import DeltaMaintenance
 from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.sink.delta.commit import DeltaLakeTable
+from tests.notes import commit_note
 
 _TRIES_TO_LOCK = """
 import fcntl, os, sys
@@ -73,10 +73,7 @@ def transaction(spark: SparkSession, path: str) -> None:
 
 
 def table_write(spark: SparkSession, path: str) -> None:
-    note = CommitNote(
-        pipeline="p", collection="t", run="r", token=1, batch=1, end_offset=-1, end_position=""
-    )
-    DeltaLakeTable(spark, path, direct=False).append(spark.range(1), note)
+    DeltaLakeTable(spark, path, direct=False).append(spark.range(1), commit_note("t"))
 
 
 def deletion(spark: SparkSession, path: str) -> None:

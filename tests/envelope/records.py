@@ -138,13 +138,8 @@ def commit_lsn_event(
 ) -> dict[str, Any]:
     """Return an SQL Server or Db2 change event without its row."""
     block = None if commit_lsn is None else {"id": commit_lsn, "total_order": 1}
-    placed = {
-        "db": "shop",
-        "schema": "dbo",
-        "table": "a",
-        "commit_lsn": commit_lsn,
-        "change_lsn": change_lsn,
-    } | source
+    lsns = {"commit_lsn": commit_lsn, "change_lsn": change_lsn}
+    placed = {"db": "shop", "schema": "dbo", "table": "a"} | lsns | source
     return {"before": None, "after": {"id": 1}, "source": placed, "transaction": block, "op": op}
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from functools import reduce
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -72,10 +73,7 @@ def test_a_change_is_in_the_batch_that_its_number_says(
         )
         for index in range(0 if snapshot else 1, len(cuts) + 1)
     ]
-    whole = each[0]
-    for frame in each[1:]:
-        whole = whole.unionAll(frame)
     found: dict[int, set[int]] = {}
-    for row in whole.collect():
+    for row in reduce(DataFrame.unionAll, each).collect():
         found.setdefault(row["index"], set()).add(row["id"])
     assert found == {index: ids for index, ids in by_number.items() if index is not None}

@@ -6,6 +6,8 @@ One Spark job per connector; a job per value would take hours.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -48,14 +50,6 @@ def gtid_of(before_number: str, draw: random.Random) -> Drawn:
     nth = 1 + number(draw, 2**62)
     text, pos, row = f"{before_number}{nth}", number(draw, 2**32), number(draw, 1_000)
     return (nth, pos, row), binlog_event(text, gtid=text, pos=pos, row=row)
-
-
-def mysql(draw: random.Random) -> Drawn:
-    return gtid_of(f"{UUID}:", draw)
-
-
-def tagged(draw: random.Random) -> Drawn:
-    return gtid_of(f"{UUID}:billing_2:", draw)
 
 
 def mariadb(draw: random.Random) -> Drawn:
@@ -113,10 +107,10 @@ def grpc(draw: random.Random) -> Drawn:
     return (commit, written), grpc_event(as_signed(commit), as_signed(written))
 
 
-DRAWN = {
+DRAWN: dict[str, tuple[str, Callable[[random.Random], Drawn]]] = {
     "postgresql": ("postgresql", postgresql),
-    "mysql with GTIDs": ("mysql", mysql),
-    "mysql with tagged GTIDs": ("mysql", tagged),
+    "mysql with GTIDs": ("mysql", partial(gtid_of, f"{UUID}:")),
+    "mysql with tagged GTIDs": ("mysql", partial(gtid_of, f"{UUID}:billing_2:")),
     "mysql without GTIDs": ("mysql", binlog),
     "mariadb": ("mariadb", mariadb),
     "sqlserver": ("sqlserver", sqlserver),

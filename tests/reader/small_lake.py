@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
+from tests.apply.written import place_of
 from tests.config.settings import recorded
 from tests.shared_folder import shared_folder
 from tests.source.folder import Line, line, write_log
@@ -113,7 +114,6 @@ def _write_topics(folder: Path, transactions: Sequence[str]) -> None:
 
 
 def _envelope(change: _Change, id_: str, before: int, number: int) -> Mapping[str, object]:
-    schema, _, table = change.collection.partition(".")
     xid, _, commit = id_.partition(":")
     lsn = int(commit) - 100 + number
     source = {
@@ -122,11 +122,8 @@ def _envelope(change: _Change, id_: str, before: int, number: int) -> Mapping[st
         "ts_ms": 1_000,
         "snapshot": "false",
         "db": "small",
-        "schema": schema,
-        "table": table,
         "txId": int(xid),
-        "lsn": lsn,
-        "sequence": json.dumps([str(before), str(lsn)]),
+        **place_of(change.collection, lsn, before),
     }
     gone = change.op == "d"
     return {

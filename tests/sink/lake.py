@@ -17,10 +17,16 @@ from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
 from lakeingest.position import after
 from lakeingest.sink.contract import Changeset, Sink, TableState
 from lakeingest.sink.settings import SinkSettings
+from tests.notes import commit_note
 
 COLLECTION = "public.docs"
 PIPELINE = "contract"
 NAMES = MetadataColumns()
+META = (
+    f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
+    f"{NAMES.column_positions} MAP<STRING,STRING>, {FIRST_OP} STRING, {LINK} STRING"
+)
+"""What a payload has besides its columns."""
 DDL = "id BIGINT, n INT, body STRING, blob BINARY, tags ARRAY<STRING>"
 FILLABLE = ("body", "blob", "tags", "bo.dy")
 
@@ -98,14 +104,9 @@ class Lake:
 
     def note(self, batch: int, *, writer: int = 1, run: str = "run 1") -> CommitNote:
         """Return what the commit of a batch says about itself."""
-        return CommitNote(
-            pipeline=PIPELINE,
-            collection=COLLECTION,
-            run=run,
-            token=token(writer, batch),
-            batch=batch,
-            end_offset=batch * 100,
-            end_position=at(1000 + batch),
+        end = {"end_offset": batch * 100, "end_position": at(1000 + batch)}
+        return commit_note(
+            COLLECTION, pipeline=PIPELINE, run=run, writer=writer, batch=batch, **end
         )
 
     def apply(self, *payloads: Payload, ddl: str = DDL, floor: str = "") -> TableState:
@@ -166,11 +167,9 @@ def changeset(
         older = {name: place for name, place in item.older.items() if name in fillable} or None
         given = tuple(values.get(name) for name in columns)
         rows.append((*given, at(item.position), item.values is None, older, item.first, None))
-    meta = f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
-    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, {FIRST_OP} STRING, {LINK} STRING"
     positions = [at(item.position) for item in payloads]
     return Changeset(
-        frame=spark.createDataFrame(rows, f"{ddl}, {meta}"),
+        frame=spark.createDataFrame(rows, f"{ddl}, {META}"),
         columns=columns,
         key=(key,),
         fillable=fillable,

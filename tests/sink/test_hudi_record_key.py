@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeingest.frame_schemas import FIRST_OP, LINK
 from lakeingest.sink.hudi.record_key import with_record_key
-from tests.sink.lake import NAMES, Lake, changeset
+from tests.sink.lake import META, NAMES, Lake, changeset
 
 KEY = ("a", "b")
 GENERATOR = "hoodie.datasource.write.keygenerator.class"
@@ -114,13 +113,11 @@ def test_keys_of_text_are_told_apart_and_instants_are_in_utc_whatever_the_zone_o
     ddl = "a STRING, b STRING, n INT"
     keys = [("x,b:y", "z"), ("x", "y,b:z"), ("", ""), ('"', ",")]
     rows = [(a, b, at) for at, (a, b) in enumerate(keys)]
-    meta = f"{NAMES.position} STRING, {NAMES.deleted} BOOLEAN, "
-    meta += f"{NAMES.column_positions} MAP<STRING,STRING>, {FIRST_OP} STRING, {LINK} STRING"
     begun, versions = [], []
     for position in ("1", "2"):
         begun.append(instant(datetime.now(timezone.utc)))
         frame = hudi_lake.spark.createDataFrame(
-            [(*row, position, False, None, "c", None) for row in rows], f"{ddl}, {meta}"
+            [(*row, position, False, None, "c", None) for row in rows], f"{ddl}, {META}"
         )
         payloads = changeset(hudi_lake.spark, [], "a STRING, b STRING, n INT")
         payloads = replace(payloads, frame=frame, key=("a", "b"), low="1", high=position)

@@ -128,8 +128,7 @@ class Faults:
 
     def _fenced(self, second: Writer) -> None:
         """Wait until the first, started again after it was fenced, has fenced the second."""
-        code = second.wait(STRIKE_SECONDS)
-        if code is None:
+        if second.wait(STRIKE_SECONDS) is None:
             second.kill()
             message = f"two drivers go on beside one another: {second.said()}"
             raise NotStruckError(message)

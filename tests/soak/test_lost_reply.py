@@ -67,11 +67,10 @@ def test_a_commit_whose_answer_is_lost_is_not_done_twice(
     undisturbed: dict[str, list[str]],
     commit: int,
 ) -> None:
-    config = load_config(pipeline(tmp_path))
     monkeypatch.setenv(LOST_REPLY, str(commit))
     monkeypatch.setattr(attempts, "PAUSES_SECONDS", (0.0,))
     with switched_off("lost-reply"):
-        summary = run_pipeline(spark, config)
+        summary = run_pipeline(spark, load_config(pipeline(tmp_path)))
     assert any("was lost" in text for text in summary.warnings)
     assert [*undisturbed] == ["history", "public.orders", "public.txlog"]
     assert result(tmp_path) == undisturbed

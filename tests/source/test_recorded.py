@@ -205,12 +205,7 @@ def test_reading_starts_no_scan_before_an_action(spark: SparkSession, tmp_path: 
 @pytest.mark.skipif(not DEMO.is_dir(), reason="the recorded demo is not in this tree")
 def test_recorded_demo_is_read_whole(spark: SparkSession) -> None:
     manifest = json.loads((DEMO / "manifest.json").read_text(encoding="utf-8"))
-    found = RecordedSource(
-        spark,
-        str(DEMO),
-        TopicNames(manifest["prefix"]),
-        transaction_topic=f"{manifest['prefix']}.transaction",
-    )
+    found = source(spark, DEMO, manifest["prefix"])
     topics = [*found.topics(), f"{manifest['prefix']}.transaction"]
     marks = found.watermarks(topics)
     ranges = [OffsetRange(p.topic, p.partition, w.earliest, w.high) for p, w in marks.items()]
