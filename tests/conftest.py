@@ -75,8 +75,7 @@ class ByParts(LoadScopeScheduling):  # type: ignore[misc]
 def scope_of(nodeid: str) -> str:
     """Return the file of a test, or ``PARTS`` if it needs databases, brokers or connectors."""
     file = nodeid.partition("::")[0].removeprefix("tests/")
-    parts = file.partition("/")[0] in _PARTS or file in _MORE_PARTS
-    return PARTS if parts else file
+    return PARTS if file.partition("/")[0] in _PARTS or file in _MORE_PARTS else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByParts:

@@ -335,9 +335,8 @@ def test_the_demo_kills_a_run_counts_what_readers_see_and_shows_a_transaction(
 @pytest.mark.slow
 def test_the_guides_code_runs_a_pipeline(spark: SparkSession, demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "shop.properties"
-    packaged = (demo.recording / "pipeline.properties").read_text("utf-8")
     places = f"\n{SOURCE_PATH}={demo.recording}\n{TARGET_PATH}={demo.lake}\n"
-    path.write_text(packaged + places, "utf-8")
+    path.write_text((demo.recording / "pipeline.properties").read_text("utf-8") + places, "utf-8")
     names = run_block("install.md", "summary = lakeingest.run", {"shop.properties": str(path)})
     assert names["summary"].nothing_new
 

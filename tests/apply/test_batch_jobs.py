@@ -30,8 +30,7 @@ def test_a_plain_batch_asks_two_jobs_for_a_table(shop: Shop) -> None:
     asked = len(begun(shop.spark) - before)
     assert (len(summary.rows), summary.jobs) == (TABLES, asked)
     # Only the publication itself is counted with the next batch.
-    shown = pipeline_status(shop.spark, shop.configured())
-    assert shown["jobs_of_last_batch"] == summary.jobs - 1
+    assert pipeline_status(shop.spark, shop.configured())["jobs_of_last_batch"] == summary.jobs - 1
     assert asked <= 2 * TABLES + 3 + WINDOW
 
 

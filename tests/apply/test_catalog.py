@@ -49,10 +49,9 @@ def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
 ) -> None:
     columns = declared_columns(spark.createDataFrame([], "id BIGINT, k INT").schema, SPEC.encodings)
     may_be_replaced = (columns[0], replace(columns[1], nullable=True, default="5"))
-    met = CarriedSchema(0, may_be_replaced)
-    form = JsonFormat({b"met": met, b"other": CarriedSchema(0, columns)})
+    met, other = CarriedSchema(0, may_be_replaced), CarriedSchema(0, columns)
     warnings: list[str] = []
-    spec = replace(SPEC, format=form)
+    spec = replace(SPEC, format=JsonFormat({b"met": met, b"other": other}))
     sink = delta_sink(spark, tmp_path, hard=False, null_missing=False)
     book = TableBook(spark, config(tmp_path), spec, sink, warnings.append)
     place = TopicPartition("shop.public.docs", 0)

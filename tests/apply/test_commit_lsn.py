@@ -66,8 +66,7 @@ def test_db2_ends_as_its_transactions_say(spark: SparkSession, tmp_path: Path) -
         return {"schema": "INST", "table": "A", **lsns}
 
     for commit in (0xFFFF_FFFF, 0x1_0000_0000):
-        id_ = f"00000000:00000000:{commit:016x}"
         rows = (Sent("INST.A", 1, commit + n, place(commit, n), "u") for n in (9, 10))
-        log.transaction(id_, *rows)
+        log.transaction(f"00000000:00000000:{commit:016x}", *rows)
     log.ingest(spark, lake)
     assert table(spark, lake, "INST.A") == {1: 0x1_0000_0000 + 10}

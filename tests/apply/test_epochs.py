@@ -115,27 +115,28 @@ def tagged(log: WrittenLog, gtid: str, at: int, *rows: tuple[str, int, int]) -> 
     log.transaction(gtid, *sent)
 
 
+def tagged_every_other(log: WrittenLog) -> None:
+    for number in range(1, 4):
+        tagged(log, f"{A}:billing:{number}", 1_000 * number, ("a", 1, -number), ("a", 2, number))
+        # Of tables that are not read, and so without rows.
+        tagged(log, f"{A}:audit:{90 - number}", 1_000 * number + 300)
+        tagged(log, f"{A}:{100 + number}", 1_000 * number + 500, ("a", 1, number))
+
+
 @pytest.mark.soak
 def test_a_server_that_tags_every_other_transaction_opens_one_epoch(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failover_epochs, "MAX_EPOCHS", 3)
     log.ingest(spark, lake)
-    for number in range(1, 4):
-        tagged(log, f"{A}:billing:{number}", 1_000 * number, ("a", 1, -number), ("a", 2, number))
-        # Of tables that are not read, and so without rows.
-        tagged(log, f"{A}:audit:{90 - number}", 1_000 * number + 300)
-        tagged(log, f"{A}:{100 + number}", 1_000 * number + 500, ("a", 1, number))
+    tagged_every_other(log)
     log.ingest(spark, lake, commit_max_transactions="2")
     now = {1: 3, 2: 3, 98: 98, 99: 99, 100: 100}
     assert table(spark, lake, TABLE) == now
     assert [domain for domain, _, _ in opened(lake)] == [f"{A}:*"]
     # The connector goes back before the first tag, and on.
     commit(log, f"{A}:100", (1, 100), (100, 100))
-    for number in range(1, 4):
-        tagged(log, f"{A}:billing:{number}", 1_000 * number, ("a", 1, -number), ("a", 2, number))
-        tagged(log, f"{A}:audit:{90 - number}", 1_000 * number + 300)
-        tagged(log, f"{A}:{100 + number}", 1_000 * number + 500, ("a", 1, number))
+    tagged_every_other(log)
     tagged(log, f"{A}:audit:90", 9_000, ("a", 2, 9))
     log.ingest(spark, lake)
     assert table(spark, lake, TABLE) == now | {2: 9}

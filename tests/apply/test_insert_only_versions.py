@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -147,11 +148,8 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
     states += events.insert(*SIZES, factor=982_451_653)
     states += events.insert(*SIZES, factor=0)
 
-    def die(*_: object) -> None:
-        raise CrashError
-
     with monkeypatch.context() as patch:
-        patch.setattr(Publisher, "_publish", die)
+        patch.setattr(Publisher, "_publish", Mock(side_effect=CrashError))
         with pytest.raises(CrashError):
             events.log.ingest(spark, lake, **EACH)
     sizes = SIZES * 2
@@ -211,8 +209,7 @@ def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change_in_ei
 ) -> None:
     events.insert(1, 1)
     events.log.ingest(spark, lake)
-    appends = "'delta.appendOnly' = 'true'"
-    spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ({appends})")
+    spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
     # Rows that come again are among the new ones.
     events.send_again(2)
     *_, grouped = events.insert(1, 1)

@@ -38,8 +38,7 @@ def test_rows_that_exchange_keys_without_headers_both_stay(
     log.transaction("4:101", *created)
     exchanged = (150, 1, None), (150, 2, 10), (160, 2, None), (160, 1, 20)
     # A row that is deleted, and its key used again: no key change.
-    used_again = (170, 3, None), (180, 3, 31)
-    log.transaction("5:200", *changes(101, *exchanged, *used_again))
+    log.transaction("5:200", *changes(101, *exchanged, (170, 3, None), (180, 3, 31)))
     # In two statements the row goes on, and no row has key 1.
     moved = (250, 1, None), (250, 4, 20), (260, 4, None), (260, 5, 20)
     log.transaction("6:300", *changes(200, *moved))

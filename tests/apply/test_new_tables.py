@@ -38,6 +38,5 @@ def test_rows_of_a_retired_table_may_be_on_no_other_topic() -> None:
 
 def test_settings_under_the_name_of_the_topic_are_refused() -> None:
     under_the_topic = {"table.public.Order_Items.key": "id"}
-    said = r"write lakeingest\.table\.public\.Order\\ Items\.\*"
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=r"write lakeingest\.table\.public\.Order\\ Items\.\*"):
         look(Publication(), "shop.public.Order_Items", "public.Order Items", **under_the_topic)

@@ -102,9 +102,8 @@ def test_a_record_of_a_schema_that_is_unknown_stops_the_run(
 ) -> None:
     (tmp_path / "registry.json").write_text('{"1": {"schema": "long"}}', "utf-8")
     schemas = RegistrySchemas(RecordedRegistry(str(tmp_path)))
-    values = [record(99, NEW, event({"id": 1, "n": 1, "channel": None}))]
     with pytest.raises(DataError, match=r"'t' were written with schema 99, .* Nothing was skipped"):
-        schemas.learn(log_of(spark, values))
+        schemas.learn(log_of(spark, [record(99, NEW, event({"id": 1, "n": 1, "channel": None}))]))
 
 
 class Asked:

@@ -214,9 +214,8 @@ def test_a_later_runs_snapshot_is_a_new_one_whatever_the_clocks_say() -> None:
 
 
 def test_late_rows_of_the_snapshot_in_the_lake_are_no_new_one_however_young() -> None:
-    late = Contents((rows(ONE, "a", 5, 9, "true", ms=9),))
     applied = Frontier(streaming=True, committed_ms=7, snapshot_run="one", snapshot_place=ONE.place)
-    assert not new_snapshots(late, applied)
+    assert not new_snapshots(Contents((rows(ONE, "a", 5, 9, "true", ms=9),)), applied)
     unnamed = replace(applied, snapshot_run=None)
     assert not new_snapshots(Contents((rows(OLD_ONE, "a", 5, 9, "true", ms=9),)), unnamed)
     assert new_snapshots(Contents((rows(OLD_TWO, "a", 5, 9, "true", ms=9),)), unnamed)

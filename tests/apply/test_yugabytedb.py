@@ -144,8 +144,7 @@ class Log:
 
     def _mark(self, status: str, id_: str, count: int | None) -> None:
         value = mark_of(status, id_, "public.orders", count, 5)
-        octets = self.format == "avro"
-        marked: Any = b64(record(3, METADATA, value)) if octets else _text(value)
+        marked: Any = b64(record(3, METADATA, value)) if self.format == "avro" else _text(value)
         self.ends.append(line(0, len(self.ends), marked, None))
 
     def ingest(

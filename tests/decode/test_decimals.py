@@ -44,10 +44,9 @@ def test_unscaled_bytes_of_every_width_and_sign_decode_exactly(spark: SparkSessi
         column.name: unscaled_values(p) for column, (p, _) in zip(columns, FORMS, strict=True)
     }
     assert {minimal_width(value) for value in values["d38_0"]} == set(range(1, 17))
-    depth = max(len(found) for found in values.values())
     texts = [
         event({name: unscaled(found[n]) for name, found in values.items() if n < len(found)})
-        for n in range(depth)
+        for n in range(max(len(found) for found in values.values()))
     ]
     decoded = decode_texts(spark, columns, texts)
     wrong = [
@@ -77,9 +76,8 @@ def test_numbers_keep_every_digit_with_decimal_format_numeric(spark: SparkSessio
         "0",
         "1E+3",
     ]
-    column = SourceColumn("n", decimal(38, 8, "numeric"))
     texts = ['{"after":{"n":' + digits + "}}" for digits in written]
-    decoded = decode_texts(spark, [column], texts)
+    decoded = decode_texts(spark, [SourceColumn("n", decimal(38, 8, "numeric"))], texts)
     assert [row["n"] for row in decoded] == [Decimal(digits) for digits in written]
 
 

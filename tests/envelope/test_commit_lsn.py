@@ -85,8 +85,7 @@ def test_end_lies_above_its_rows_and_not_above_later_ones(
     top = "ffffffff:ffffffff:fffe"
     events = [commit_lsn_event(EARLY, top, event_serial_no=2**31), commit_lsn_event(LATE, None)]
     own, following = changed(spark, connector, events)
-    end = end_position(spark, connector, EARLY)
-    assert own["position"] < end < following["position"]
+    assert own["position"] < end_position(spark, connector, EARLY) < following["position"]
 
 
 def test_every_connector_that_can_be_named_has_a_family_and_its_columns() -> None:

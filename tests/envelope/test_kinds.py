@@ -22,9 +22,8 @@ MARKS = JsonFormat().marks(Encodings())
 
 
 def changed(spark: SparkSession, records: list[Record], connector: str = "postgresql") -> list[Row]:
-    decoded = decode_envelope(frame(spark, records))
     spec = ChangeSpec(connector, marks=MARKS, is_foreign=JsonFormat().is_foreign(F.col("value")))
-    return changes(decoded, spec).orderBy("offset").collect()
+    return changes(decode_envelope(frame(spark, records)), spec).orderBy("offset").collect()
 
 
 @pytest.fixture(scope="module")

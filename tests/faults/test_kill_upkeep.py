@@ -16,10 +16,9 @@ from tests.faults.test_kill import COPY_ON_WRITE, FEW_EVENTS, FORMATS, SMALL_BAT
 from tests.recordings.altered import short_run
 from tests.recordings.configure import packaged_run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 
-@pytest.mark.soak
 @FORMATS
 def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
     spark: SparkSession, tmp_path: Path, tables: dict[str, str]
@@ -41,7 +40,6 @@ def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
     assert len(outcome.tables) == 9
 
 
-@pytest.mark.soak
 @FORMATS
 def test_tables_are_loaded_anew_by_runs_that_are_killed_at_every_failpoint(
     spark: SparkSession, tmp_path: Path, tables: dict[str, str]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import deltalake
 import pytest
@@ -97,10 +98,7 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
             # The table has the file of row 1 and more rows, so that a whole file could be lost.
             log.put(snapshot_row("a", 70 + number, number, 100 * number))
 
-    def die() -> None:
-        raise CrashError
-
-    with rival(monkeypatch, die), pytest.raises(CrashError):
+    with rival(monkeypatch, Mock(side_effect=CrashError)), pytest.raises(CrashError):
         log.ingest(spark, lake, **EACH)
     log.ingest(spark, lake, **EACH)
     assert values(spark, lake) == [*EXPECTED, 500]

@@ -34,9 +34,8 @@ UNKNOWN: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("form", [JSON, AVRO, JSON_NUMERIC])
 def test_numbers_and_text_have_a_zero_that_can_be_read(spark: SparkSession, form: Form) -> None:
-    columns = from_connect([{"field": shown, **item} for shown, item in ZEROS.items()], form)
     read = []
-    for column in columns:
+    for column in from_connect([{"field": shown, **item} for shown, item in ZEROS.items()], form):
         zero = implicit_value(column, Encodings())
         assert zero is not None
         read.append(default_value(column, Default(zero)).cast("string"))

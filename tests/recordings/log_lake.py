@@ -44,8 +44,7 @@ def hidden_rows(folder: Path, vector: Mapping[str, Any] | None) -> frozenset[int
     (length,) = struct.unpack_from(">i", octets, start)
     body = octets[start + 4 : start + 4 + length]
     (checksum,) = struct.unpack_from(">I", octets, start + 4 + length)
-    is_sound = length == size and checksum == zlib.crc32(body)
-    _demand(is_sound, "a vector's size or checksum is wrong")
+    _demand(length == size and checksum == zlib.crc32(body), "a vector's size or checksum is wrong")
     rows = _bitmap_array(body)
     says_so = len(rows) == vector["cardinality"]
     _demand(says_so, "a vector hides another number of rows than it says")

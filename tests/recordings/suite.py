@@ -82,10 +82,7 @@ def cases(only: Collection[str] = (), variants: Collection[str] = ()) -> list[Ca
     # One real command in the list: the others go through the same function in this process.
     for at, case in enumerate(chosen):
         if case.max_batches is None:
-            chosen[at] = Case(case.run, case.form, through_command=(_first_table(case.run),))
+            first_table = "witness" if case.run == "pg-bench" else "orders"
+            chosen[at] = Case(case.run, case.form, through_command=(first_table,))
             break
     return chosen
-
-
-def _first_table(run: str) -> str:
-    return "witness" if run == "pg-bench" else "orders"

@@ -20,7 +20,7 @@ from tests.forms import further
 from tests.recordings.configure import RecordedRun, packaged_run
 from tests.recordings.flattened import OPERATION, POSTGRESQL, last_words
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 TABLES = ("documents", "carts")
 """Snapshot rows, unavailable values, moved keys, deletes, truncates."""
@@ -59,7 +59,6 @@ def told(frame: DataFrame) -> dict[str, dict[str, object]]:
     }
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize(
     ("format_", "batch", "soft", "more"),
     [
@@ -99,7 +98,6 @@ def test_every_row_tells_of_the_last_event_that_decided_it(
     assert open_lake(spark, str(tmp_path / "lake")).table("public.carts").columns == columns[:-3]
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("format_", ["delta", further("hudi")])
 def test_they_can_be_added_to_a_table_and_then_stay(
     spark: SparkSession, demo: RecordedRun, tmp_path: Path, format_: str

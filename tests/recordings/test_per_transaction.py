@@ -44,8 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, run: RecordedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("per-transaction")
-    settings = {**run.configuration(folder / "lake"), **PER_TRANSACTION}
-    run_pipeline(spark, load_config(settings))
+    run_pipeline(spark, load_config({**run.configuration(folder / "lake"), **PER_TRANSACTION}))
     return folder / "lake"
 
 

@@ -46,9 +46,8 @@ def test_a_delta_table_is_written_read_and_merged(spark: SparkSession, tmp_path:
 
 
 def test_the_kafka_reader_is_loaded(spark: SparkSession) -> None:
-    reader = spark.read.format("kafka").option("subscribe", "t")
     with pytest.raises(Exception, match=r"kafka\.bootstrap\.servers"):
-        reader.load()
+        spark.read.format("kafka").option("subscribe", "t").load()
 
 
 def test_a_session_that_runs_is_returned_as_it_is(spark: SparkSession) -> None:

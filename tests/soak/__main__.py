@@ -65,9 +65,8 @@ def soak(chain: Chain, play: Play, options: argparse.Namespace, folder: Path) ->
     ingested = Ingested(stage, run, _INTERVAL_SECONDS, usual)
     if not ingested.watcher.wait_until_shown(1, RECOVERY_SECONDS, ingested.ingest.is_alive):
         account.violations.append(f"never began: {ingested.ingest.writer.said()}")
-    faults = Faults(stage, ingested.ingest, ingested.watcher, relay, rng)
     over = time.monotonic() + 60 * options.minutes
-    for fault in faults.planned(_ROUNDS):
+    for fault in Faults(stage, ingested.ingest, ingested.watcher, relay, rng).planned(_ROUNDS):
         if time.monotonic() > over or account.violations or ingested.watcher.violations:
             break
         strike(fault, ingested, account)

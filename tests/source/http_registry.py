@@ -92,8 +92,7 @@ def loopback(
     with Server(("127.0.0.1", 0), Handler) as server:
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
-        scheme = "http" if tls is None else "https"
-        registry.url = f"{scheme}://127.0.0.1:{server.server_port}"
+        registry.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:

@@ -88,9 +88,8 @@ def test_threads_that_want_one_schema_ask_once(stack: ExitStack) -> None:
         return schema_reply()
 
     server = stack.enter_context(loopback(slowly))
-    registry = at(stack, server.url)
     with ThreadPoolExecutor(8) as threads:
-        texts = set(threads.map(registry.schema, [1, 2] * 8))
+        texts = set(threads.map(at(stack, server.url).schema, [1, 2] * 8))
     assert len(texts) == 1
     assert sorted(server.asked) == ["/schemas/ids/1", "/schemas/ids/2"]
 

@@ -109,8 +109,7 @@ CASES: dict[str, tuple[list[At], int | Over, str | None]] = {
 def found(spark: SparkSession) -> dict[int, str]:
     """Number of a case -> why it is not complete; one job for all."""
     places = StructType([StructField(name, LongType()) for name in ("place", "row", "nth")])
-    added = StructType().add("end_offset", LongType()).add(INSIDE, places)
-    schema = StructType([*CHANGE, *added])
+    schema = StructType([*CHANGE, *StructType().add("end_offset", LongType()).add(INSIDE, places)])
     rows: list[Any] = []
     for number, (lying, _, _) in enumerate(CASES.values()):
         for one in lying:

@@ -86,9 +86,8 @@ def test_epochs_are_the_same_however_the_log_is_cut_into_windows(name: str, cut:
     words, expected = CASES[name]
     whole = runs(*words)
     first = epochs_after((), whole[:cut], 0, 0)
-    newest = first[-1]
     applied = max(
-        (run.highest for run in whole[:cut] if holds(newest, run.domain, run.highest)), default=0
+        (run.highest for run in whole[:cut] if holds(first[-1], run.domain, run.highest)), default=0
     )
     assert shown(epochs_after(first, whole[cut:], 0, applied)) == expected
 

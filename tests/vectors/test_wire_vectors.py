@@ -85,9 +85,8 @@ def test_rows_of_a_table_with_full_identity_are_whole(statements: Lake) -> None:
 
 
 def test_a_transaction_that_was_cut_by_a_kill_is_whole_however_end_counts(later: Lake) -> None:
-    found = later.history("a", "id", "v")
     ten = dict.fromkeys(range(1001, 1011), ("x",))
-    assert found == [
+    assert later.history("a", "id", "v") == [
         {900: ("pre",)},
         {900: ("pre",), **ten},
         {900: ("pre",), **ten, 901: ("post",)},
@@ -159,8 +158,7 @@ def test_values_left_out_by_an_update_and_by_a_key_change_are_those_that_were_in
         f"id INT, n INT, txt STRING, nntxt STRING, js STRING, by BINARY, {ARRAYS}, "
         f"fa ARRAY<DOUBLE>, hs {hstore}, xm STRING"
     )
-    columns = "lakeingest.table.public.tst.schema"
-    whole = {**KEPT, **settings, columns: ddl}
+    whole = {**KEPT, **settings, "lakeingest.table.public.tst.schema": ddl}
     found = lake(run, settings=whole, batches=CHANGES).history("tst", "id", "n", *SEEN)
     inserted, updated, moved = found
     (number, *values) = inserted[1]
