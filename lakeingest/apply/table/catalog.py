@@ -129,7 +129,6 @@ class TableBook:
             source = SourceSchema.from_json(state.note.schema)
             note = state.note
             lake = self._schema(collection, state)
-            _refuse_other_prefix(collection, lake, self._spec.names)
             before = TableBefore(lake, source, note.partition, note.key, note.high)
         table = table_spec(
             TableSettings(
@@ -168,12 +167,11 @@ class TableBook:
             ConfigError: The key is another one.
         """
         for name, state in tables.items():
-            if not state.note.adopted_at:
-                _refuse_other_prefix(name, self._schema(name, state), self._spec.names)
+            lake = self._schema(name, state) or StructType()
             if name in self._ddl:
                 columns = declared_columns(self._ddl[name], self.encodings(name))
                 fields = [StructField(column.name, column.type.spark) for column in columns]
-                schema_change(name, self._schema(name, state) or StructType(), StructType(fields))
+                schema_change(name, lake, StructType(fields))
             if key := self._config.table(name).key:
                 _refuse_other_key(name, key, state)
 
@@ -245,6 +243,8 @@ class TableBook:
         if entry is not None and entry[0] >= state.version:
             return entry[1]
         schema = self._sink.read(collection, state.version).schema
+        if not state.note.adopted_at:
+            _refuse_other_prefix(collection, schema, self._spec.names)
         self._lake[collection] = (state.version, schema)
         return schema
 
@@ -260,9 +260,9 @@ def _refuse_other_key(collection: str, key: Sequence[str], state: TableState) ->
         raise ConfigError(message)
 
 
-def _refuse_other_prefix(collection: str, lake: StructType | None, names: MetadataColumns) -> None:
+def _refuse_other_prefix(collection: str, lake: StructType, names: MetadataColumns) -> None:
     """Refuse a table that has its metadata columns under other names: none of its rows has ours."""
-    if lake is not None and names.position not in lake.names:
+    if names.position not in lake.names:
         message = (
             f"Table '{collection}' has no column {names.position}: the lake was made with another "
             "lakeingest.metadata.prefix, which holds for good. Set it as it was, or load the lake "
