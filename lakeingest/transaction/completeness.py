@@ -56,9 +56,8 @@ def _of_transaction() -> Column:
 def with_end_offset(changes: DataFrame, boundaries: DataFrame) -> DataFrame:
     """Give each transactional change its transaction's ``end_offset`` (NULL: no END was read yet).
 
-    A key may be used again (PostgreSQL's xid wraps around): its row belongs to the first END above.
-    Only a TRUNCATE belongs to an implied END: an END counts other rows, lost or still to come.
-    Changes that have the column already stay as they are.
+    A key may be used again (an xid wraps around): its row belongs to the first END above. Only a
+    TRUNCATE belongs to an implied END: ENDs count other rows. Changes with the column stay so.
     """
     if "end_offset" in changes.columns:
         return changes

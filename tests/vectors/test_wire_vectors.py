@@ -36,18 +36,6 @@ def statements(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 NOPK = "lakeingest.table.public.nopk.keyless"
-WATCHED = 6
-"""Publications up to the last transaction of the table without a key."""
-
-
-@pytest.fixture(scope="module")
-def later(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A transaction that a kill cut, a table without a key, a snapshot by signal amid updates."""
-    runs = ("killed", "restarted", "signals")
-    lake = Lake(spark, tmp_path_factory.mktemp("later"))
-    lake.of(*runs, settings={NOPK: "full-row"}, batches=WATCHED)
-    # Of the rest is looked at how it ends.
-    return lake.of(*runs, settings={NOPK: "full-row", "lakeingest.commit.max.transactions": "100"})
 
 
 def test_each_commit_of_a_table_is_seen_with_key_change_truncate_and_copy(statements: Lake) -> None:
@@ -84,13 +72,18 @@ def test_rows_of_a_table_with_full_identity_are_whole(statements: Lake) -> None:
     assert statements.history("tfull", "id", "n", "txt") == [{1: (1, LONG)}, {1: (2, LONG)}]
 
 
-def test_a_transaction_that_was_cut_by_a_kill_is_whole_however_end_counts(later: Lake) -> None:
+def test_a_transaction_that_was_cut_by_a_kill_is_whole_however_end_counts(
+    lake: Callable[..., Lake],
+) -> None:
     ten = dict.fromkeys(range(1001, 1011), ("x",))
-    assert later.history("a", "id", "v") == [
+    assert lake("killed", "restarted").history("a", "id", "v") == [
         {900: ("pre",)},
         {900: ("pre",), **ten},
         {900: ("pre",), **ten, 901: ("post",)},
     ]
+    # A connector with another slot.
+    with pytest.raises(DataError, match="780:.* began without its offsets"):
+        lake("killed", "restarted", "signals")
 
 
 @pytest.mark.soak
@@ -102,7 +95,10 @@ def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
     assert found == [second, {300: ("T1-1",), 302: ("T1-2",), 304: ("T1-3",), **second}]
 
 
-def test_a_snapshot_by_signal_amid_updates_and_a_column_added_later_are_right(later: Lake) -> None:
+def test_a_snapshot_by_signal_amid_updates_and_a_column_added_later_are_right(
+    lake: Callable[..., Lake],
+) -> None:
+    later = lake("signals", settings={NOPK: "full-row"})
     inc = {1: ("v1",), 2: ("v2",), 3: ("upd6",), 4: ("v4",), 5: ("v5",)}
     assert later.rows("inc", "id", "v") == inc
     assert later.rows("e", "id", "m", "k", "z") == {50: ("w", None, "zz")}

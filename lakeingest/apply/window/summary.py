@@ -81,9 +81,9 @@ def _summary(value_tag: Column, key_tag: Column, *, whole: bool, event: bool) ->
     released, waits = F.lit(False), F.lit(False)
     ended = F.lit(None).cast("bigint")
     if whole:
-        ended = F.when(of_transaction & ~snapshot, F.col("end_offset"))
         released = of_transaction & ~snapshot & F.col("_is_released")
         is_streamed = F.col("kind").isin(Kind.ROW, Kind.TRUNCATE)
+        ended = F.when(of_transaction & is_streamed, F.col("end_offset"))
         has_no_end = F.col("end_offset").isNull() & ~F.col("_is_released")
         waits = is_streamed & of_transaction & has_no_end
     # A delete has no after-image: it is the sample only where there is no other row.
