@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from lakeingest.apply.batch_stats import batch_stats
-from lakeingest.apply.window.contents import contents
+from lakeingest.apply.window.contents import RowWithoutEnd, contents
 from lakeingest.frame_schemas import Kind
 
 _NOTHING = ("masked", "moved", "unpaired", "relocated", "gone_at", "come_at", "keyless", "size")
@@ -68,14 +68,13 @@ def test_what_a_window_holds_does_not_depend_on_its_batches() -> None:
     assert (portion.records, portion.first_offset, portion.last_offset) == (5, 4, 12)
     assert (portion.highest, portion.first_ms, portion.source_ms) == ("009", 4, 9)
     assert (portion.first_new, portion.first_end, portion.unplaced_end) == (4, 3, 5)
-    assert portion.unended is not None
-    assert portion.unended.transaction == "tx"
+    assert portion.unended == RowWithoutEnd("004", "tx")
     assert len(contents([*rows, summary(Kind.TRUNCATE, 13)]).portions) == 2
 
 
 def test_only_the_first_transaction_of_all_may_not_say_which_commit_is_before_it() -> None:
     first = summary(Kind.ROW, 4, first_end=3, unplaced_end=3)
     later = summary(Kind.ROW, 9, first_end=5, unplaced_end=5)
-    assert contents([first]).unplaced_end(applied=False) is None
-    assert contents([first]).unplaced_end(applied=True) == 3
+    of_first = contents([first])
+    assert [of_first.unplaced_end(applied=applied) for applied in (False, True)] == [None, 3]
     assert contents([first, later]).unplaced_end(applied=False) == 5

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ from lakeingest.decode.json.format import CarriedSchema, JsonFormat
 from lakeingest.errors import ConfigError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.plan.spec import PipelineSpec, TableSpec
-from lakeingest.sink.contract import Sink, TableState
+from lakeingest.sink.contract import TableState
 from lakeingest.sink.hudi.options import HudiSettings
 from lakeingest.sink.hudi.sink import HudiSink
 from lakeingest.source.contract import TopicPartition
@@ -70,7 +70,7 @@ def test_a_table_with_its_metadata_under_another_prefix_is_refused(
 ) -> None:
     """None of its rows would have a position, and each would become a row of NULLs."""
     rows = SimpleNamespace(schema=StructType().add("id", "long").add("_position", "string"))
-    sink = cast(Sink, SimpleNamespace(read=lambda *_: rows))
+    sink: Any = SimpleNamespace(read=lambda *_: rows)
     state = TableState(1, commit_note(COLLECTION, run="r", token=1, end_offset=0))
     for prefix, refused in (("_", nullcontext()), ("li_", pytest.raises(ConfigError, match="li_"))):
         spec = replace(SPEC, names=MetadataColumns(prefix))

@@ -45,16 +45,15 @@ def test_explain_says_the_reasons_and_shows_the_facts(library: Library) -> None:
     }
 
 
+KAFKA = ["lakeingest.source.kind=kafka", "bootstrap.servers=broker:9092"]
+
+
 @pytest.mark.parametrize(
     ("jars", "command", "settings"),
     [
         ("hudi", ["run"], ["lakeingest.table.public.orders.format=hudi"]),
-        ("kafka", ["run"], ["lakeingest.source.kind=kafka", "bootstrap.servers=b:9092"]),
-        (
-            "kafka",
-            ["retire", "public.orders", "--undo"],
-            ["lakeingest.source.kind=kafka", "bootstrap.servers=b:9092"],
-        ),
+        ("kafka", ["run"], KAFKA),
+        ("kafka", ["retire", "public.orders", "--undo"], KAFKA),
     ],
 )
 def test_a_pipeline_gets_a_session_with_the_jars_that_it_needs(

@@ -105,12 +105,10 @@ def test_a_run_killed_at_every_failpoint_and_at_random_moments_ends_with_the_sam
     spark: SparkSession, run: RecordedRun, tmp_path: Path, tables: dict[str, str]
 ) -> None:
     """With Hudi, whose commits take seconds, of fewer commits and tables."""
-    kills, settings = failpoint_kills(FAILPOINTS), FEW_EVENTS if tables else SMALL_BATCHES
-    if tables:
-        run = short_run(tmp_path / "log", 150, *TABLES)
-    else:
-        kills += random_kills(2, seed=3, earliest=8.0, latest=25.0)
-    outcome = Ordeal(spark, run, tmp_path, {**settings, **tables}).suffer(kills)
+    run = short_run(tmp_path / "log", 150, *TABLES) if tables else run
+    settings = {**(FEW_EVENTS if tables else SMALL_BATCHES), **tables}
+    by_chance = random_kills(0 if tables else 2, seed=3, earliest=8.0, latest=25.0)
+    outcome = Ordeal(spark, run, tmp_path, settings).suffer(failpoint_kills(FAILPOINTS) + by_chance)
     assert (outcome.violations, outcome.unreached) == ([], [])
     assert set(FAILPOINTS) <= set(outcome.kills)
     assert outcome.reader_checks > len(FAILPOINTS)

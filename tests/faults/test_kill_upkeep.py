@@ -26,11 +26,8 @@ def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
     every = {"lakeingest.maintain.batches": "1", "lakeingest.window.max.records": "400"}
     run = short_run(tmp_path / "log", 150, *TABLES)
     # A copy-on-write table has nothing to compact: it gets no version to publish.
-    passed = [
-        failpoint
-        for failpoint in MAINTENANCE_FAILPOINTS
-        if tables != COPY_ON_WRITE or not failpoint.endswith("-publication")
-    ]
+    all_of_them = tables != COPY_ON_WRITE
+    passed = [at for at in MAINTENANCE_FAILPOINTS if all_of_them or not at.endswith("-publication")]
     kills = failpoint_kills(passed) + random_kills(1, seed=5, earliest=8, latest=25)
     outcome = Ordeal(spark, run, tmp_path, {**FEW_EVENTS, **every, **tables}).suffer(kills)
     assert (outcome.violations, outcome.unreached) == ([], [])

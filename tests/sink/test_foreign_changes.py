@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -14,7 +14,6 @@ from lakeingest.commit_note import fence_token, token
 from lakeingest.engine.commit import Commit
 from lakeingest.errors import DataError
 from lakeingest.sink.contract import TableState
-from lakeingest.sink.delta.commit import DeltaLakeTable
 from lakeingest.sink.delta.evolution import SchemaAlteration
 from lakeingest.sink.foreign_changes import foreign_change, late_commit, since_known
 from lakeingest.sink.progress import newest_note
@@ -84,7 +83,8 @@ def test_a_commit_of_a_driver_that_was_replaced_is_late_behind_rows_of_a_later_o
 
 def test_an_alter_table_that_comes_late_shows_neither_progress_nor_who_writes() -> None:
     before, batch = (commit_note("a", batch=number) for number in (1, 2))
-    alteration = SchemaAlteration(cast(DeltaLakeTable, None), batch, TableState(1, before))
+    table: Any = None
+    alteration = SchemaAlteration(table, batch, TableState(1, before))
     late = Commit(version=3, metadata=alteration._note.to_json())
     assert newest_note([late, ours(2, 5)]) == (3, commit_note("a", writer=2, batch=5))
 
