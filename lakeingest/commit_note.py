@@ -139,6 +139,12 @@ class CommitNote:
         values.setdefault("fences", fields["token"] % _EARLIER_TOKEN_BATCHES < _FENCES)
         return cls(**{**values, **lists})
 
+    @classmethod
+    def of_rows(cls, text: str | None) -> CommitNote | None:
+        """Parse the metadata of a commit by which lakeingest wrote rows; None for any other one."""
+        note = cls.from_json(text)
+        return None if note is None or note.fences else note
+
     def same_progress(self, other: CommitNote) -> bool:
         """Return whether two notes differ in their writer and what it is for at most."""
         return replace(self, run=other.run, token=other.token, fences=other.fences) == other

@@ -135,7 +135,7 @@ class LakeState:
     def paths(self, tables: Iterable[str], folders: LakeFolders) -> dict[str, str]:
         """Return the folders that the next publication stores (``Publication.paths``)."""
         shown = {*tables}
-        unshown = {name: name for name in self.head.taken_up if name not in shown}
+        unshown = {name: name for name in self.head.taken_up - shown}
         return {**unshown, **folders.named({*shown, *self.head.paths})}
 
     def published(self, publication: Publication, changed: Mapping[str, TableState]) -> LakeState:

@@ -119,7 +119,7 @@ class PipelineRun:
         self._turns: Turns | None = None
         if every is not None:
             keeper = open_keeper(spark, config, self._sink)
-            self._turns = Turns(keeper, self._ledger, config.folders, self._run, every)
+            self._turns = Turns(keeper, self._ledger, self._run, every)
         self._tally = Tally()
         self._checked_window: Window | None = None
         self._published_state: LakeState | None = None
@@ -226,7 +226,7 @@ class PipelineRun:
                 # A killed run wrote a table that nobody knew of: read again up to its END.
                 return complete, True
             state = complete
-            replaces = self._config.source.snapshot_again == "replace"
+            replaces = self._config.source.replaces_tables
             if is_superseded(window, self._ledger, state, replaces=replaces):
                 if window.cut_over is not None:
                     return self._open_epoch(window.cut_over, state), True

@@ -182,9 +182,9 @@ class Publication:
         return {name: path for name, path in paths.items() if name in self.shown}
 
     @property
-    def taken_up(self) -> dict[str, str]:
-        """Folder of each table that was taken up again and that no publication shows yet."""
-        return {name: path for name, path in self.paths.items() if name not in self.tables}
+    def taken_up(self) -> frozenset[str]:
+        """The tables that were taken up again and that no publication shows yet."""
+        return frozenset(self.paths.keys() - self.tables.keys())
 
     @property
     def loads(self) -> dict[str, int]:

@@ -45,7 +45,7 @@ def since_known(commits: Iterable[Commit], since: int) -> Iterator[Commit]:
     """
     for commit in without_reverted(commits):
         yield commit
-        if commit.version <= since and _note_of_rows(commit) is not None:
+        if commit.version <= since and CommitNote.of_rows(commit.metadata):
             return
 
 
@@ -60,7 +60,7 @@ def late_commit(commits: Iterable[Commit]) -> Commit | None:
     """
     lowest: tuple[Commit, CommitNote] | None = None
     for commit in commits:
-        note = _note_of_rows(commit)
+        note = CommitNote.of_rows(commit.metadata)
         if note is None:
             continue
         if lowest is None or note.token < lowest[1].token:
@@ -69,12 +69,6 @@ def late_commit(commits: Iterable[Commit]) -> Commit | None:
         elif note.token > lowest[1].token and note.run != lowest[1].run:
             return lowest[0]
     return None
-
-
-def _note_of_rows(commit: Commit) -> CommitNote | None:
-    """Return the note of a commit by which lakeingest wrote rows; None: it is another commit."""
-    note = CommitNote.from_json(commit.metadata)
-    return None if note is None or note.fences else note
 
 
 def foreign_change(commits: Iterable[Commit], since: int) -> Commit | None:

@@ -256,12 +256,8 @@ class LakeSink(ABC):
         """Return the commits of lakeingest after a version; see the contract."""
         standing = without_reverted(self.table(collection).commits())
         newest_first = takewhile(lambda commit: commit.version > since, standing)
-        noted = ((commit, CommitNote.from_json(commit.metadata)) for commit in newest_first)
-        states = [
-            TableState(commit.version, note)
-            for commit, note in noted
-            if note is not None and not note.fences
-        ]
+        noted = ((commit, CommitNote.of_rows(commit.metadata)) for commit in newest_first)
+        states = [TableState(commit.version, note) for commit, note in noted if note is not None]
         return states[::-1]
 
     def _above_tombstones(

@@ -39,8 +39,8 @@ def newest_note(commits: Iterable[Commit]) -> tuple[int, CommitNote | None]:
         return commit
 
     for commit in without_reverted(map(record, commits)):
-        note = CommitNote.from_json(commit.metadata)
-        if note is not None and not note.fences:
+        note = CommitNote.of_rows(commit.metadata)
+        if note is not None:
             newest = newest or note
             return version, replace(note, run=newest.run, token=newest.token)
     # No data commit remains in the log; use the progress that the newest fence copied.

@@ -128,7 +128,7 @@ def refuse_replacing(config: PipelineConfig, head: Publication) -> None:
     Raises:
         ConfigError: That is so.
     """
-    if head.reloads and config.source.snapshot_again == "replace":
+    if head.reloads and config.source.replaces_tables:
         names = ", ".join(sorted(head.reloads))
         message = (
             f"{names}: to be loaded anew, and lakeingest.source.snapshot.again=replace takes a new "

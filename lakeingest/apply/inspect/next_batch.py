@@ -101,7 +101,7 @@ class NextBatch:
         unfinished = window.is_unfinished(self.state.through)
         with self._failures():
             state = FirstSeen(config, sink).states(window, self.state)
-            replaces = config.source.snapshot_again == "replace"
+            replaces = config.source.replaces_tables
             if is_superseded(window, self.parts.ledger, state, replaces=replaces):
                 return
             tried = self._with_part_of_snapshot(window) if unfinished else window

@@ -35,6 +35,7 @@ class Keeper:
 
     Attributes:
         sink: The tables.
+        folders: Their folders.
         ledger: The publications.
         retention: For how long a publication stays readable after the next one has followed.
         tombstones: For how long tombstones and transactions stay, because the connector may send
@@ -43,6 +44,7 @@ class Keeper:
     """
 
     sink: Sink
+    folders: LakeFolders
     ledger: LedgerRetention
     retention: timedelta
     tombstones: timedelta | None
@@ -96,6 +98,29 @@ class Keeper:
             if not self.sink.commits(name, published[name])
         }
 
+    def publish(
+        self, ledger: DeltaLedger, state: LakeState, versions: Mapping[str, int], run: str
+    ) -> LakeState:
+        """Publish tables in the versions that they were tidied to; return the lake after that.
+
+        Args:
+            ledger: The ledger, which ``run`` has claimed.
+            state: The lake, with the tables' present states.
+            versions: Collection to the version of its table.
+            run: Identifier of the run.
+
+        Raises:
+            FencedError: Another driver has claimed the ledger.
+        """
+        tables = {**state.head.tables, **versions}
+        # A table may have moved: the versions are of the folders that the sink has.
+        paths = state.paths(tables, self.folders)
+        publication = replace(next_publication(state.head, run), tables=tables, paths=paths)
+        failpoint("5.before-publication")
+        ledger.publish_alone(publication)
+        failpoint("5.after-publication")
+        return state.published(publication, {})
+
     def expire(self, names: Iterable[str], is_free: Callable[[str], bool] = lambda _: True) -> int:
         """Remove what only publications need that are not kept.
 
@@ -131,34 +156,6 @@ class Keeper:
         return self.ledger.since(max([now - self.retention, *times]), sent)
 
 
-def publish_versions(
-    ledger: DeltaLedger,
-    state: LakeState,
-    versions: Mapping[str, int],
-    folders: LakeFolders,
-    run: str,
-) -> LakeState:
-    """Publish tables in the versions that they were tidied to; return the lake after that.
-
-    Args:
-        ledger: The ledger, which ``run`` has claimed.
-        state: The lake, with the tables' present states.
-        versions: Collection to the version of its table.
-        folders: The folders that these versions are of: a table may have moved.
-        run: Identifier of the run.
-
-    Raises:
-        FencedError: Another driver has claimed the ledger.
-    """
-    tables = {**state.head.tables, **versions}
-    paths = state.paths(tables, folders)
-    publication = replace(next_publication(state.head, run), tables=tables, paths=paths)
-    failpoint("5.before-publication")
-    ledger.publish_alone(publication)
-    failpoint("5.after-publication")
-    return state.published(publication, {})
-
-
 def open_keeper(spark: SparkSession, config: PipelineConfig, sink: Sink) -> Keeper:
     """Return the keeper that a pipeline's configuration describes.
 
@@ -171,6 +168,7 @@ def open_keeper(spark: SparkSession, config: PipelineConfig, sink: Sink) -> Keep
     hours = settings.tombstone_hours
     return Keeper(
         sink=sink,
+        folders=config.folders,
         ledger=LedgerRetention(spark, config.folders.ledger, config.name),
         retention=timedelta(hours=settings.ledger_hours),
         tombstones=None if hours is None else timedelta(hours=hours),

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.as_published import as_published, refuse_other_tables
 from lakeingest.apply.factory import open_ledger, open_sink, refuse_unfenced, storage_of
 from lakeingest.apply.lake import LakeState, release_on_exit, take_over, with_every_table
-from lakeingest.apply.maintenance.keeper import Keeper, open_keeper, publish_versions
+from lakeingest.apply.maintenance.keeper import Keeper, open_keeper
 from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.run_session import run_session
 from lakeingest.config.model import PipelineConfig
@@ -119,7 +119,7 @@ def _publish(ledger: DeltaLedger, keeper: Keeper, config: PipelineConfig, run: s
         new_versions = keeper.publishable(claimed)
         if new_versions and claimed.through is None:
             published_state = None
-            published_state = publish_versions(ledger, claimed, new_versions, config.folders, run)
+            published_state = keeper.publish(ledger, claimed, new_versions, run)
     # If a run began meanwhile, it reads the tables' newest versions. If a command chose other
     # tables, nothing is published.
     return ledger.head()

@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lakeingest.apply.lake import LakeState, with_tables
-from lakeingest.apply.maintenance.keeper import Keeper, publish_versions
-from lakeingest.folders import LakeFolders
+from lakeingest.apply.maintenance.keeper import Keeper
 from lakeingest.ledger.delta import DeltaLedger
 
 
@@ -41,14 +40,12 @@ class Turns:
     Attributes:
         keeper: Maintains the tables.
         ledger: Stores the publications.
-        folders: The tables' folders.
         run: Identifier of the run.
         every: Batches from one turn to the next.
     """
 
     keeper: Keeper
     ledger: DeltaLedger
-    folders: LakeFolders
     run: str
     every: int
 
@@ -78,6 +75,6 @@ class Turns:
         state = replace(state, tables={**state.tables, **tidied})
         versions = self.keeper.publishable(replace(state, tables=tidied))
         if versions:
-            state = publish_versions(self.ledger, state, versions, self.folders, self.run)
+            state = self.keeper.publish(self.ledger, state, versions, self.run)
         self.keeper.expire(tidied)
         return state

@@ -164,7 +164,7 @@ class TableBook:
 
         Raises:
             DataError: A column's type neither fits nor widens.
-            ConfigError: The key is another one.
+            ConfigError: The key is another one, or the prefix of its metadata columns.
         """
         for name, state in tables.items():
             lake = self._schema(name, state) or StructType()

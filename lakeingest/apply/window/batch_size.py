@@ -54,7 +54,7 @@ def bounds_of(spark: SparkSession, config: PipelineConfig, events: int, *, final
         _most_transactions(config, divides=config.divides_batches and available(spark)),
         each=config.commit_mode == "per-transaction",
         final=final,
-        snapshot_again=config.source.snapshot_again == "replace",
+        snapshot_again=config.source.replaces_tables,
         delay_seconds=config.source.boundary_delay_seconds,
         log=log_rules(config),
     )

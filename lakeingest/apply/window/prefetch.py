@@ -76,8 +76,8 @@ class WindowReader:
         self._ahead: _Ahead | None = None
         self._newest: _Reading | None = None
         # A source that gets no more records ends by itself.
-        self._is_endless = endless or bounds.final
-        self._until: Mapping[TopicPartition, int] | None = None
+        is_endless = endless or bounds.final
+        self._until: Mapping[TopicPartition, int] | None = {} if is_endless else None
 
     def read(self, frontier: Frontier, through: int | None) -> Window | None:
         """Return the window at ``frontier``; None when there is no new record.
@@ -155,11 +155,10 @@ class WindowReader:
         records = max(batch, self._records) if self._log.spec.whole else batch
         # Here alone: whoever calls ``aim`` has another thread.
         self._span = replace(self._span, records=records)
-        if self._until is None:
-            self._until = {} if self._is_endless else ends_of_now(source, topic)
+        until = self._until = ends_of_now(source, topic) if self._until is None else self._until
 
         def plan() -> WindowRanges:
-            limits = replace(self._span.limits, until=self._until or {})
+            limits = replace(self._span.limits, until=until)
             return plan_window_ranges(source, topic, frontier, self._span.aimed, limits, rules)
 
         ranges = plan()

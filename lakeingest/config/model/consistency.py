@@ -172,7 +172,7 @@ def _boundary(config: PipelineConfig) -> Iterator[str]:
     if source.missing_head == "accept":
         # Nothing shows that a part of a transaction is missing.
         needing.append("lakeingest.source.missing.head=accept")
-    if source.snapshot_again == "replace":
+    if source.replaces_tables:
         needing.append("lakeingest.source.snapshot.again=replace")
     if config.commit_mode != "grouped":
         # A version that holds all rows of its transactions would never get a row that is late.
@@ -209,7 +209,7 @@ def _needing_transactions(config: PipelineConfig) -> Iterator[str]:
 
 
 def _new_snapshot(config: PipelineConfig) -> Iterator[str]:
-    if config.source.snapshot_again == "replace" and config.source.transaction_mode == "none":
+    if config.source.replaces_tables and config.source.transaction_mode == "none":
         yield (
             "lakeingest.source.snapshot.again=replace needs whole transactions: set "
             "lakeingest.transaction.mode=metadata, or leave snapshot.again at stop"
@@ -226,7 +226,7 @@ def _event_columns(config: PipelineConfig) -> Iterator[str]:
             "lakeingest.metadata.columns=hudi: Hudi Streamer has no tables of a "
             f"{connector} connector whose columns could be kept; set it to own, or remove it"
         )
-    if config.source.snapshot_again != "stop":
+    if config.source.replaces_tables:
         yield (
             "lakeingest.source.snapshot.again=replace: a new snapshot deletes the rows that it "
             "lacks without an event, so lakeingest.metadata.columns=hudi has no values for them; "

@@ -241,6 +241,11 @@ class SourceConfig(ConfigModel):
         return self.transaction_topic if self.transaction_mode == "metadata" else None
 
     @property
+    def replaces_tables(self) -> bool:
+        """Whether a new initial snapshot replaces what the tables hold."""
+        return self.snapshot_again == "replace"
+
+    @property
     def is_whole(self) -> bool:
         """Whether transactions are applied whole."""
         return self.transaction_mode != "none"

@@ -180,8 +180,8 @@ def _commits_down_to(batches: int, commits: Iterable[Commit]) -> int:
     batch_numbers: set[int] = set()
     for commit in commits:
         number += 1
-        note = CommitNote.from_json(commit.metadata)
-        if note is not None and not note.fences:
+        note = CommitNote.of_rows(commit.metadata)
+        if note is not None:
             batch_numbers.add(note.batch)
         if len(batch_numbers) == batches:
             break
