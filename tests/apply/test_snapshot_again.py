@@ -16,6 +16,7 @@ from lakeingest.folders import LEDGER_FOLDER
 from tests.apply.crash import crashing_at
 from tests.apply.maintained import maintain_quickly
 from tests.apply.published import tables
+from tests.apply.shop import Shop
 from tests.apply.test_second_snapshot import snapshot
 from tests.apply.written import Sent, WrittenLog, place_of
 from tests.forms import further
@@ -39,14 +40,22 @@ def commit(
     log.transaction(f"{xid}:{end}", *sent)
 
 
+@pytest.fixture(scope="module")
+def complete(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A snapshot and two transactions at 1,000 and above, by connector run ``one``; published."""
+    folder = tmp_path_factory.mktemp("complete")
+    shop = Shop(spark, WrittenLog(folder / "log", "postgresql", "one"), folder / "lake", {})
+    snapshot(shop.log, 1_000, {"a": {1: 10, 2: 20}, "b": {5: 50}, "c": {7: 70}}, 900)
+    commit(shop.log, 7, None, 1_100, ("a", 1, 11))
+    commit(shop.log, 8, 1_100, 1_200, ("a", 3, 30))
+    shop.run()
+    return shop
+
+
 @pytest.fixture
-def log(tmp_path: Path) -> WrittenLog:
-    """A snapshot and two transactions at 1,000 and above, by connector run ``one``."""
-    made = WrittenLog(tmp_path / "log", "postgresql", "one")
-    snapshot(made, 1_000, {"a": {1: 10, 2: 20}, "b": {5: 50}, "c": {7: 70}}, 900)
-    commit(made, 7, None, 1_100, ("a", 1, 11))
-    commit(made, 8, 1_100, 1_200, ("a", 3, 30))
-    return made
+def log(complete: Shop, tmp_path: Path) -> WrittenLog:
+    """A copy of its log; that of its lake is beside it."""
+    return complete.copied(tmp_path).log
 
 
 def start_over(log: WrittenLog) -> None:
@@ -67,14 +76,13 @@ AFTER = {"public.a": {1: 12, 4: 41}, "public.b": {6: 60}, "public.c": {}}
     ("sent", "refused"),
     [
         pytest.param((6, 400, 500, ("a", 1, 13)), "started over", id="the log goes back"),
-        pytest.param((9, None, 1_300, ("a", 1, 13)), "without its offsets", id="no offsets"),
+        further((9, None, 1_300, ("a", 1, 13)), "without its offsets", id="no offsets"),
         further((11, 1_200, 1_250), "", id="a transaction of other tables"),
     ],
 )
 def test_a_new_snapshot_replaces_what_a_run_stopped_at(
     spark: SparkSession, log: WrittenLog, lake: Path, sent: Any, refused: str
 ) -> None:
-    log.ingest(spark, lake)
     commit(log, *sent)
     if refused:
         with pytest.raises(DataError, match=refused):
@@ -84,11 +92,18 @@ def test_a_new_snapshot_replaces_what_a_run_stopped_at(
     assert tables(spark, lake) == AFTER
 
 
+def test_a_connector_that_goes_on_without_its_offsets_stops_the_run(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    commit(log, 9, None, 1_300, ("a", 1, 13))
+    with pytest.raises(DataError, match="without its offsets"):
+        log.ingest(spark, lake)
+
+
 def test_a_new_snapshot_replaces_the_tables_behind_what_was_complete_where_the_user_says_so(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
     """Killed before it is published, it is not published behind a command, but by the next run."""
-    log.ingest(spark, lake)
     assert tables(spark, lake) == BEFORE
     commit(log, 9, 1_200, 1_300, ("a", 2, 21))
     # Killed in mid-transaction: no END, and no row in another table.
