@@ -20,9 +20,8 @@ def insert(id_: int, before: int, lsn: int) -> Sent:
     return Sent("public.a", id_, id_, place_of("public.a", lsn, before), "c")
 
 
-@pytest.mark.parametrize(
-    "begun", [pytest.param(True, id="END is lost"), further(False, id="BEGIN and END are lost")]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("begun", [True, False], ids=["END is lost", "BEGIN and END are lost"])
 def test_nothing_is_published_past_a_transaction_without_end(
     spark: SparkSession, log: WrittenLog, lake: Path, begun: bool
 ) -> None:
