@@ -22,7 +22,7 @@ from lakeingest.decode.encodings import Encodings
 from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.spec import Ordering, PipelineSpec, Transactions
-from lakeingest.source.contract import TopicPartition
+from lakeingest.source.contract import OffsetRange, TopicPartition
 from tests.apply.changing import ID, TABLE, Log, column
 from tests.apply.crash import crashing_at
 from tests.envelope.records import recorded
@@ -148,21 +148,15 @@ def test_guessed_types_are_told_and_a_lake_goes_on_with_no_other_columns_and_pas
         log.run(spark, {**BY_V, "table.public.other.ordering.columns": "w"})
 
 
-def test_a_changed_key_that_leaves_values_out_needs_one_partition(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    settings = {"transaction_mode": "none", "source_topics": "t1.public.documents"}
-    configuration = packaged_run().configuration(tmp_path / "lake", **settings)
-    with pytest.raises(DataError, match="'public.documents' leaves values out, and its topic has"):
-        run_pipeline(spark, load_config(configuration))
-
-
-def test_a_changed_key_that_leaves_values_out_is_not_ordered_by_columns() -> None:
+def test_a_changed_key_that_leaves_values_out_needs_one_partition_and_no_ordering_columns() -> None:
     topic = "t.public.items"
     moved = [BatchStats(1, TopicPartition(topic, 0), TABLE, 1, 0, "", "", "", masked=1, moved=1)]
     of_one_partition = WindowRanges(None, (), frozenset()), Frontier(offsets={topic: {0: 3}})
+    further_one = WindowRanges(None, (OffsetRange(topic, 1, 0, 3),), frozenset())
     by_log = PipelineSpec("postgresql", Encodings(), transactions=Transactions.NONE)
     assert _checked_stats(moved, *of_one_partition, by_log) == moved
+    with pytest.raises(DataError, match="'public.items' leaves values out, and its topic has sev"):
+        _checked_stats(moved, further_one, of_one_partition[1], by_log)
     by_columns = replace(by_log, ordering=Ordering(("source.ts_ms",)))
     with pytest.raises(DataError, match="leaves values out, and it has ordering columns"):
         _checked_stats(moved, *of_one_partition, by_columns)
