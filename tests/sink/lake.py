@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -16,8 +18,10 @@ from lakeingest.folders import LakeFolders
 from lakeingest.frame_schemas import FIRST_OP, LINK, MetadataColumns
 from lakeingest.position import after
 from lakeingest.sink.contract import Changeset, Sink, TableState
+from lakeingest.sink.delta.sink import DeltaSink
 from lakeingest.sink.settings import SinkSettings
 from tests.notes import commit_note
+from tests.recordings.rust import queried
 
 COLLECTION = "public.docs"
 PIPELINE = "contract"
@@ -137,10 +141,21 @@ class Lake:
         return [commit.version for commit in found.commits(self.spark, path)]
 
     def live(self, *columns: str, version: int | None = None) -> dict[int, tuple[object, ...]]:
-        """Return the chosen columns (default ``n``) of the live rows."""
-        frame = self.head() if version is None else self.sink.read(COLLECTION, version)
-        rows = frame.where(~F.col(NAMES.deleted)).select("id", *(columns or ("n",))).collect()
-        found = {row["id"]: tuple(_plain(value) for value in row[1:]) for row in rows}
+        """Return the chosen columns (default ``n``) of the live rows.
+
+        Those of a Delta table's newest version come by delta-rs: Spark takes many times as long.
+        """
+        names = ("id", *(columns or ("n",)))
+        if isinstance(self.sink, DeltaSink) and version is None and not self.partition:
+            assert self.state is not None
+            at = DeltaTable(self.sink.path(COLLECTION), version=self.state.version)
+            listed = ", ".join(f'"{name.strip("`")}"' for name in names)
+            query = f'SELECT {listed} FROM t WHERE NOT "{NAMES.deleted}"'  # noqa: S608
+            rows: Sequence[tuple[Any, ...]] = [*zip(*queried(at, query).values(), strict=True)]
+        else:
+            frame = self.head() if version is None else self.sink.read(COLLECTION, version)
+            rows = frame.where(~F.col(NAMES.deleted)).select(*names).collect()
+        found = {row[0]: tuple(map(_plain, row[1:])) for row in rows}
         assert len(found) == len(rows), "a key is in the table twice"
         return found
 
@@ -154,11 +169,16 @@ def _plain(value: object) -> object:
     return bytes(value) if isinstance(value, bytearray) else value
 
 
+@cache
+def _names(spark: SparkSession, ddl: str) -> tuple[str, ...]:
+    return tuple(spark.createDataFrame([], ddl).schema.fieldNames())
+
+
 def changeset(
     spark: SparkSession, payloads: Sequence[Payload], ddl: str = DDL, floor: str = ""
 ) -> Changeset:
     """Return payloads as ``payload/`` hands them to a sink."""
-    columns = spark.createDataFrame([], ddl).schema.fieldNames()
+    columns = _names(spark, ddl)
     key = columns[0]
     fillable = tuple(name for name in FILLABLE if name in columns)
     rows = []
