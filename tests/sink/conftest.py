@@ -146,9 +146,3 @@ _HUDI = ("hudi-cow", "hudi-mor")
 def hudi_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
     """Make a Hudi lake, for what only Hudi has."""
     return _lake(spark, tmp_path, request.param)
-
-
-@pytest.fixture(params=_in_ci(*_HUDI, of=_HUDI))
-def each_hudi_lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
-    """Make a Hudi lake of each table type, for what differs between them."""
-    return _lake(spark, tmp_path, request.param)

@@ -63,14 +63,14 @@ EVERY_TYPE = {
 }
 
 
-def test_values_of_every_type_come_back_as_they_were(each_hudi_lake: Lake) -> None:
+def test_values_of_every_type_come_back_as_they_were(hudi_lake: Lake) -> None:
     ddl = ", ".join(["id BIGINT", *(f"{name} {kind}" for name, (kind, _) in EVERY_TYPE.items())])
     values = {name: value for name, (_, value) in EVERY_TYPE.items()}
-    each_hudi_lake.apply(insert(1, 1, **values), ddl=ddl)
-    each_hudi_lake.apply(insert(2, 2, **values), ddl=ddl)
-    wanted = each_hudi_lake.spark.createDataFrame([tuple(values.values())], ddl.partition(", ")[2])
+    hudi_lake.apply(insert(1, 1, **values), ddl=ddl)
+    hudi_lake.apply(insert(2, 2, **values), ddl=ddl)
+    wanted = hudi_lake.spark.createDataFrame([tuple(values.values())], ddl.partition(", ")[2])
     columns = list(values)
-    assert each_hudi_lake.head().select(*columns).collect() == wanted.select(*columns).collect() * 2
+    assert hudi_lake.head().select(*columns).collect() == wanted.select(*columns).collect() * 2
 
 
 def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
@@ -81,6 +81,9 @@ def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
     fenced = hudi_lake.sink.fence(known, 2, "run 2")
     note = hudi_lake.note(2, writer=2, run="run 2")
     published = hudi_lake.sink.apply(hudi_lake.changeset(delete(1, 3)), note, fenced)
+    with pytest.raises(FencedError):
+        hudi_lake.apply(insert(2, 2, n=2))
+    assert hudi_lake.sink.state(COLLECTION) == published
     with monkeypatch.context() as stopped:
         stopped.setattr(HudiTable, "newest_note", lambda _: (-1, None))
         with pytest.raises(FencedError):
@@ -250,7 +253,8 @@ def test_a_table_that_was_moved_is_gone_on_with(hudi_lake: Lake) -> None:
     assert hudi_lake.live() == {1: (2,)}
 
 
-@pytest.mark.parametrize("batches", [2, further(4)])
+@pytest.mark.soak
+@pytest.mark.parametrize("batches", [2, 4])
 def test_a_table_that_is_the_whole_lake_leaves_the_ledger_in_it_alone(
     hudi_lake: Lake, batches: int
 ) -> None:
