@@ -26,11 +26,11 @@ def filled(lake: Lake, *payloads: Payload, floor: str = "") -> Changeset:
     return replace(lake.changeset(*payloads, ddl=MORE, floor=floor), fills={"more": F.lit("old")})
 
 
-@sinks_and_deletes("each_lakes", ("delta", "hudi-mor"), "delta-hard", "hudi-mor-soft")
+@sinks_and_deletes("lakes", ("delta", "hudi-mor"), "delta-hard")
 def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_batch(
-    each_lakes: Lakes, hard: bool
+    lakes: Lakes, hard: bool
 ) -> None:
-    lake = each_lakes(hard=hard)
+    lake = lakes(hard=hard)
     before = lake.apply(*(insert(id_, id_, n=id_, body=f"{id_}") for id_ in (1, 2, 3)))
     changes = filled(
         lake, Payload(1, 5, {"n": 5, "more": "new"}), delete(2, 6), insert(4, 7, n=4, more=None)
@@ -54,6 +54,7 @@ def test_a_key_that_is_used_again_has_nothing_in_columns_that_are_no_more(
     assert lake.live("n", "body") == {1: (11, None), 2: (12, None), 3: (13, "old")}
 
 
+@pytest.mark.soak
 def test_a_value_that_is_nowhere_is_null_in_a_column_that_is_no_more(lakes: Lakes) -> None:
     lake = lakes()
     before = lake.apply(insert(1, 1, n=1, body="a", blob=b"", tags=[]))
