@@ -40,9 +40,9 @@ class Where:
         return align_checkpoints(pipeline, offsets, margin)
 
 
-@pytest.fixture
-def where(spark: SparkSession, tmp_path: Path) -> Where:
-    return Where(spark, tmp_path)
+@pytest.fixture(scope="module")
+def where(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Where:
+    return Where(spark, tmp_path_factory.mktemp("log"))
 
 
 def starts(found: Alignment) -> dict[Row, int]:
@@ -59,6 +59,7 @@ def end(number: int) -> int:
     return 2 * number - 1
 
 
+@pytest.mark.soak
 def test_checkpoints_between_two_transactions_are_gone_on_from_as_they_are(where: Where) -> None:
     log = Log().snapshot(A).transaction(1, A).transaction(2, A, B).transaction(3, A)
     found = where(log, {A: 3, B: 1})
@@ -127,6 +128,7 @@ def test_rows_that_may_be_on_their_way_are_waited_for_by_going_back(where: Where
     assert found.through == end(4)
 
 
+@pytest.mark.soak
 def test_a_part_of_a_transaction_that_is_not_over_cannot_be_taken_over_yet(where: Where) -> None:
     log = Log().transaction(1, A).transaction(2, A, end=False)
     with pytest.raises(TransientError, match="no END in 't1.transaction' yet"):
