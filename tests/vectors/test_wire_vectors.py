@@ -98,7 +98,9 @@ def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
 def test_a_snapshot_by_signal_amid_updates_and_a_column_added_later_are_right(
     lake: Callable[..., Lake],
 ) -> None:
-    later = lake("signals", settings={NOPK: "full-row"})
+    # The rows without a key commit by commit, what comes behind them in batches of several.
+    lake("signals", settings={NOPK: "full-row"}, batches=3)
+    later = lake("signals", settings={NOPK: "full-row", "lakeingest.commit.max.transactions": "6"})
     inc = {1: ("v1",), 2: ("v2",), 3: ("upd6",), 4: ("v4",), 5: ("v5",)}
     assert later.rows("inc", "id", "v") == inc
     assert later.rows("e", "id", "m", "k", "z") == {50: ("w", None, "zz")}
