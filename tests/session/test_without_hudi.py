@@ -50,7 +50,8 @@ def test_writing_and_reading_hudi_tables_says_what_is_missing_and_how_to_have_it
     write, read = run_in(tmp_path, PROGRAM, str(tmp_path / "lake")).stdout.splitlines()
     for said in (write, read):
         assert "the Hudi bundle on its class path" in said
-        assert said.endswith("open one by lakeingest.session(hudi=True)")
+        assert "open one by lakeingest.session(hudi=True). A command" in said
+        assert said.endswith(".format=hudi to the command")
     assert write.startswith("write: the running Spark session is not made for Hudi tables")
     assert "spark.serializer=org.apache.spark.serializer.KryoSerializer" in write
     assert "HoodieSparkSessionExtension" in write
