@@ -30,7 +30,7 @@ from lakeingest.engine.delta import maintenance as delta_maintenance_engine
 from lakeingest.engine.delta.log import newest_snapshot
 from lakeingest.engine.delta.maintenance import DeltaMaintenance
 from lakeingest.engine.hudi import table as hudi_table
-from lakeingest.errors import ConfigError, UsageError
+from lakeingest.errors import ConfigError, DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.ledger.publication import Publication
 from lakeingest.ledger.retention import LedgerRetention
@@ -260,6 +260,10 @@ def test_beside_a_run_old_publications_go_and_the_next_runs_turn_takes_files_and
     for name in (A, B):
         assert files(shop, name) == read_files(shop, name)
         assert len(files(shop, name)) == 1
+    shop.log.transaction("2:2100", *FIRST)
+    shop.commit(a=70)
+    with pytest.raises(DataError, match="are not in the ledger"):
+        shop.run()
 
 
 @pytest.mark.slow
