@@ -34,7 +34,9 @@ def with_positions_from_rows(
     The positions of a transaction's rows share the leading component: its commit. In file order,
     the commit is that of the last row. An END lies above all positions with its commit. The offset
     of END ends its position, so ENDs with the same commit differ. An END without rows gets the
-    commit of the END before it: it has no rows that count, or it waits for them.
+    commit of the END before it: it has no rows that count, or it waits for them. One that counts
+    rows is not below the frontier, though ENDs that come again are: its rows may be new. One that
+    has come before (``spec.ends_again``) gets the frontier itself.
 
     Args:
         ends: As from ``window_boundaries``; open transactions have no position.
@@ -49,14 +51,17 @@ def with_positions_from_rows(
     )
     before = Window.orderBy("end_offset").rowsBetween(Window.unboundedPreceding, 0)
     lowest = frontier[:COMMIT_WIDTH] or after(spec.epoch, 0)
+    commit_of_end = F.substring("_reached", 1, COMMIT_WIDTH)
     commit = F.coalesce(
-        F.last(
-            F.when(~F.col("open"), F.substring("_reached", 1, COMMIT_WIDTH)), ignorenulls=True
-        ).over(before),
+        F.last(F.when(~F.col("open"), commit_of_end), ignorenulls=True).over(before),
         F.lit(lowest),
     )
+    awaits_rows = commit_of_end.isNull() & (F.size("collections") > 0)
+    commit = F.when(awaits_rows, F.greatest(commit, F.lit(lowest))).otherwise(commit)
     by_rows, commit = _ends_by_rows(spec, commit)
-    place = F.concat(commit, F.lit(_ABOVE_ROWS), component(F.col("end_offset")))
+    above = F.concat(commit, F.lit(_ABOVE_ROWS), component(F.col("end_offset")))
+    is_again = F.col("end_offset").isin(*spec.ends_again)
+    place = F.when(is_again, F.lit(frontier)).otherwise(above)
     readable = (F.col("end_position") != "") & ~F.col("open")
     return (
         ends.join(last_rows, "transaction_key", "left")

@@ -65,6 +65,7 @@ class PipelineSpec:
         transactions: What shows which rows are one transaction.
         ordering: Columns that order the changes of a row, where the source's log does not.
         skipped: Unreadable records that are not changes: ``topic:partition:offset``.
+        ends_again: Offsets of ENDs whose transactions have come before, which no row shows.
     """
 
     connector: str
@@ -76,6 +77,7 @@ class PipelineSpec:
     transactions: Transactions = Transactions.METADATA
     ordering: Ordering = Ordering()
     skipped: frozenset[str] = frozenset()
+    ends_again: frozenset[int] = frozenset()
 
     @property
     def whole(self) -> bool:

@@ -52,20 +52,25 @@ def tables(spark: SparkSession, lake: Path) -> tuple[dict[int, int], dict[int, i
     return table(spark, lake, TABLE), table(spark, lake, OTHER)
 
 
-@pytest.mark.soak
-def test_an_end_that_is_there_before_its_rows_waits_for_them(
+def test_an_end_that_comes_again_behind_its_rows_is_passed_and_a_new_one_waits_for_its_rows(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
-    late = row(1_001, 1, 1, 12)
+    commit(log, "08", row(1_001, 1, 1, 12))
+    log.ingest(spark, lake)
+    log.begin("09")
+    log.rows("09", [row(999, 1, 1, 10), row(999, 9, 2, 20), row(999, 10, 2, 21)])
+    log.ingest(spark, lake)
+    log.end("09", counted(A=3))
+    commit(log, "01", row(1_000, 1, 1, 11), row(1_000, 2, 3, 30, "B"))
     log.begin("05")
     log.end("05", counted(A=1))
-    commit(log, "04", row(1_002, 1, 2, 22))
+    commit(log, "04", row(1_003, 1, 2, 22))
     with pytest.raises(DataError, match=r"END counts 1 rows of table 'SHOP\.A', 0 are there"):
         log.ingest(spark, lake)
-    assert tables(spark, lake) == ({1: 11, 2: 21}, {3: 30})
-    log.rows("05", [late])
+    assert tables(spark, lake) == ({1: 12, 2: 21}, {3: 30})
+    log.rows("05", [row(1_002, 1, 1, 13)])
     log.ingest(spark, lake)
-    assert tables(spark, lake) == ({1: 12, 2: 22}, {3: 30})
+    assert tables(spark, lake) == ({1: 13, 2: 22}, {3: 30})
 
 
 def test_transactions_of_one_commit_scn_are_whole_and_a_table_may_be_retired_but_not_taken_up(

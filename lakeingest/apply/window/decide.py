@@ -41,9 +41,15 @@ MAX_BATCHES = 200
 
 @dataclass(frozen=True)
 class Replan:
-    """The window must be read again: its ENDs open epochs that its positions do not have."""
+    """The window must be read again: what its ENDs say was not known when it was read.
+
+    Attributes:
+        epochs: Its epochs and all before.
+        ends_again: See ``PipelineSpec``.
+    """
 
     epochs: tuple[Epoch, ...]
+    ends_again: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,8 @@ def read_window(
                 raise
             continue
         if isinstance(reading, Replan):
-            log = replace(log, spec=replace(log.spec, epochs=reading.epochs))
+            again = log.spec.ends_again | reading.ends_again
+            log = replace(log, spec=replace(log.spec, epochs=reading.epochs, ends_again=again))
         elif isinstance(reading, Resnapshot) and not ranges.whole:
             ranges = plan_window_ranges(
                 log.source, log.transaction_topic, frontier, EVERYTHING, rules=bounds.log

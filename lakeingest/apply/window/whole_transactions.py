@@ -12,6 +12,7 @@ from functools import partial
 
 from lakeingest.apply.batch_stats import BatchStats
 from lakeingest.apply.window.decide import Release, Replan, Resnapshot, decide, has_likely_cuts
+from lakeingest.apply.window.ends_again import ends_again
 from lakeingest.apply.window.facts import WindowFacts
 from lakeingest.apply.window.gather import Gathered, WindowFrames, gather
 from lakeingest.apply.window.incomplete_transaction import with_end_record
@@ -45,6 +46,10 @@ def cut_whole_transactions(
     decision = decide(gathered.facts, frontier, bounds)
     if isinstance(decision, Resnapshot):
         return decision
+    if decision.incomplete is not None and not decision.cuts:
+        again = ends_again(log, ranges, gathered.frames)
+        if again:
+            return Replan(gathered.epochs, again)
     window = _window(gathered, decision, frontier, log.spec)
     # Without a transaction, no place lies above what was released: the first one will have it.
     if decision.cuts or decision.snapshot or not frontier.end_position:
