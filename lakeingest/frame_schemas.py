@@ -280,6 +280,7 @@ LEDGER = StructType(
         StructField("paths", MapType(StringType(), StringType())),
         StructField("schemas", MapType(StringType(), StringType())),
         StructField("notes", MapType(StringType(), StringType())),
+        StructField("missing_by_table", MapType(StringType(), LongType())),
     ]
 )
 """ledger/ -> reader/: rows of kind ``publication``, ``transaction``, ``epoch`` and ``kept``.
@@ -292,8 +293,10 @@ the next batch must read. ``end_offset`` and ``end_position`` are the frontier (
 its END). ``paths`` maps a collection to its folder, if the folder is not the collection's name
 (NULL: no such collection). ``schemas`` maps a collection to the source's columns, as SQL declares
 them, if they differ from the earlier publications (NULL: no difference). ``notes`` maps a changed
-table to the note in its commit, in case the table's own log loses the note. A ledger of an older
-version gets these columns with the next append.
+table to the note in its commit, in case the table's own log loses the note. ``missing_by_table``
+maps a table to the number of rows that a transaction lacked when it was published in part (NULL: it
+was whole; no table: nothing counts them). A ledger of an older version gets these columns with the
+next append.
 
 An ``epoch`` says where positions start over. ``transaction_id`` names the scope in which they count
 (server uuid, binlog base name), ``offsets`` the topic, partition and offset at which the epoch

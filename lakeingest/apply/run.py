@@ -43,16 +43,16 @@ from lakeingest.apply.lake import (
     take_over,
     with_unpublished,
 )
-from lakeingest.apply.maintenance.keeper import open_keeper
-from lakeingest.apply.maintenance.turn import Turns
+from lakeingest.apply.maintenance.turn import Turns, open_turns
 from lakeingest.apply.next_publication import clock_ms
 from lakeingest.apply.pace import Pace
 from lakeingest.apply.parallel import in_background
 from lakeingest.apply.pipeline_spec import pipeline_log
 from lakeingest.apply.run_session import run_session
 from lakeingest.apply.stall_detection import (
-    Patience,
+    in_part_warning,
     is_superseded,
+    patience_of,
     refuse_if_lost,
     refuse_stall,
 )
@@ -115,11 +115,7 @@ class PipelineRun:
             JobCounter(spark),
             in_turn=config.commit_max_transactions is not None and config.commit_mode == "grouped",
         )
-        every = config.maintenance.batches
-        self._turns: Turns | None = None
-        if every is not None:
-            keeper = open_keeper(spark, config, self._sink)
-            self._turns = Turns(keeper, self._ledger, self._run, every)
+        self._turns = open_turns(spark, config, self._sink, self._ledger, self._run)
         self._tally = Tally()
         self._checked_window: Window | None = None
         self._published_state: LakeState | None = None
@@ -131,11 +127,9 @@ class PipelineRun:
         """Run until nothing more is available (or for ever, or for ``max_batches``)."""
         began, jobs = time.monotonic(), JobCounter(self._spark)
         pace, config = Pace(min_sync_interval_seconds), self._config
-        static = config.source.kind == "recorded"
-        timeout = config.transaction_timeout_seconds
-        self._patience = Patience(timeout, static=static, continuous=continuous)
+        self._patience = patience_of(config, continuous=continuous)
         self._size = BatchSize.of(config.batch_max_events, config.window_max_records)
-        bounds = bounds_of(self._spark, config, self._size.events, final=static)
+        bounds = bounds_of(self._spark, config, self._size.events)
         self._reader = WindowReader(
             self._log, bounds, self._size.window, config.window_max_bytes, endless=continuous
         )
@@ -323,7 +317,11 @@ class PipelineRun:
             if window.cut_over is not None:
                 return self._open_epoch(window.cut_over, state), True
             names, uncounted = self._config.source.names, self._config.uncounted_collections
-            refuse_stall(window, self._patience, names, uncounted)
+            lacking = refuse_stall(window, self._patience, names, uncounted)
+            if lacking is not None:
+                self._reader.release_in_part(lacking.end_offset)
+                self._warnings.add(in_part_warning(lacking))
+                return state, True
             if window.awaited:
                 self._warnings.add(window.awaited)
             if not window.waiting:

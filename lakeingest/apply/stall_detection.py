@@ -11,6 +11,7 @@ from lakeingest.apply.window.contents import Contents, Portion
 from lakeingest.apply.window.incomplete_transaction import NO_END, ONLY_BEGUN, IncompleteTransaction
 from lakeingest.apply.window.unreadable_records import unreadable_error
 from lakeingest.apply.window.window import Window
+from lakeingest.config.model import PipelineConfig
 from lakeingest.config.spelling import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
@@ -29,16 +30,20 @@ class Patience:
     transaction. A one-shot run uses the timestamp of the END record.
     """
 
-    def __init__(self, timeout_seconds: int, *, static: bool, continuous: bool) -> None:
+    def __init__(
+        self, timeout_seconds: int, *, static: bool, continuous: bool, stops: bool = True
+    ) -> None:
         """Set the time-out.
 
         Args:
             timeout_seconds: How long a transaction may stay incomplete.
             static: Whether the source gets no more records, so that waiting is of no use.
             continuous: Whether the run reads again.
+            stops: Whether the run then stops; else it publishes the transaction in part.
         """
         self.timeout_seconds = timeout_seconds
         self.static = static
+        self.stops = stops
         self._continuous = continuous
         self._first: tuple[str, float] | None = None
 
@@ -63,10 +68,28 @@ class Patience:
         return time.monotonic() - self._first[1] > self.timeout_seconds
 
 
+def patience_of(config: PipelineConfig, *, continuous: bool) -> Patience:
+    """Return how long a run waits for a transaction that is not complete.
+
+    Args:
+        config: The pipeline.
+        continuous: Whether the run reads again.
+    """
+    return Patience(
+        config.transaction_timeout_seconds,
+        static=config.source.is_final,
+        continuous=continuous,
+        stops=config.transaction_timeout_action == "stop",
+    )
+
+
 def refuse_stall(
     window: Window, patience: Patience, names: TopicNames, filtered: Sequence[str] = ()
-) -> None:
+) -> IncompleteTransaction | None:
     """Stop if what blocks the window will not go away by itself.
+
+    Returns a transaction that is to be published in part instead; None: there is nothing to do but
+    wait.
 
     Args:
         window: A window that was read to the end and gave no batch.
@@ -84,7 +107,9 @@ def refuse_stall(
     if incomplete is not None and incomplete.reason == SHARED_PLACE:
         # More rows are of no use; only a new snapshot further on replaces these.
         raise _compressed_error(incomplete)
-    if incomplete is not None and patience.over(incomplete):
+    if incomplete is None or not patience.over(incomplete):
+        return None
+    if patience.stops or not incomplete.lacks_rows:
         timeout = patience.timeout_seconds
         topic = names.topic(incomplete.collection or "")
         broken = _first_broken(window.contents, topic)
@@ -94,6 +119,16 @@ def refuse_stall(
         raise DataError(
             _incomplete_text(incomplete, window.waiting, timeout, static=patience.static) + remedy
         )
+    return incomplete
+
+
+def in_part_warning(incomplete: IncompleteTransaction) -> str:
+    """Return the warning of a transaction that is published without the rows that it lacks."""
+    return (
+        f"Transaction {incomplete.transaction} is published in part ({incomplete.reason})"
+        f"{_counts(incomplete)} ({_IN_PART}). Rows that still come are applied late; if they are "
+        "lost, take an incremental snapshot of its tables (guide page 'operations')."
+    )
 
 
 def _compressed_error(first: IncompleteTransaction) -> DataError:
@@ -117,22 +152,24 @@ def _first_broken(contents: Contents, topic: str) -> Portion | None:
 def _incomplete_text(
     first: IncompleteTransaction, waiting: int, timeout_seconds: int, *, static: bool
 ) -> str:
-    table = f" of table '{first.collection}'" if first.collection else ""
-    counts = (
-        f": END counts {first.expected} rows{table}, {first.found} are there"
-        if first.found is not None
-        else ""
-    )
     limit = "" if static else f" for more than {timeout_seconds} s"
     # The transactions that wait have an END; without one, this transaction is not among them.
     later = waiting if first.named_by is None else waiting - 1
     held_back = f"{later} later transaction{'s' if later > 1 else ''}" if later > 0 else "no other"
     return (
-        f"Transaction {first.transaction} is not complete{limit} ({first.reason}){counts}. It "
-        f"holds back {held_back}; everything before it is published. "
+        f"Transaction {first.transaction} is not complete{limit} ({first.reason}){_counts(first)}. "
+        f"It holds back {held_back}; everything before it is published. "
     )
 
 
+def _counts(first: IncompleteTransaction) -> str:
+    if first.found is None:
+        return ""
+    table = f" of table '{first.collection}'" if first.collection else ""
+    return f": END counts {first.expected} rows{table}, {first.found} are there"
+
+
+_IN_PART = "lakeingest.transaction.timeout.action=apply-partial"
 _ANEW = (
     "let the connector make a new snapshot of all tables (its offsets deleted) and set "
     "lakeingest.source.snapshot.again=replace; with a connector before Debezium 3.3 delete its "
@@ -166,7 +203,8 @@ def _remedy(reason: str, patience: Patience) -> str:
     if reason == NO_WHOLE_INCARNATION:
         return (
             "The connector was killed in it and END counts the rows of its last attempt, so rows "
-            f"of it may be lost. If they are only late, {patience.if_late}; else {_ANEW}"
+            f"of it may be lost. If they are only late, {patience.if_late}; else {_IN_PART} "
+            f"publishes it as it is, or {_ANEW}"
         )
     return ""
 
@@ -190,7 +228,8 @@ def _late_hint(
     return (
         "If a transform or filter drops these rows on purpose, name the table in "
         f"lakeingest.transaction.filtered.collections{similar}; if its topic is not read, list "
-        f"the topics in lakeingest.source.topics; if rows are only late, {patience.if_late}."
+        f"the topics in lakeingest.source.topics; if rows are only late, {patience.if_late}; if "
+        f"they are lost, {_IN_PART} publishes it without them."
     )
 
 

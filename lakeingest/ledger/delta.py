@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -47,7 +48,7 @@ from lakeingest.ledger.publication import (
     Entry,
     Publication,
 )
-from lakeingest.ledger.rows import publication_rows, transaction_rows
+from lakeingest.ledger.rows import InPart, publication_rows, transaction_rows
 
 _APP = "lakeingest-ledger:"
 _ABOVE = "~"
@@ -173,7 +174,12 @@ class DeltaLedger:
         """Return the publication of the newest entry, whatever the entry's kind."""
         return next((entry.publication for entry in self._entries()), None)
 
-    def publish(self, publications: Sequence[Publication], transactions: DataFrame) -> None:
+    def publish(
+        self,
+        publications: Sequence[Publication],
+        transactions: DataFrame,
+        in_part: InPart = MappingProxyType({}),
+    ) -> None:
         """Make a batch visible: one append, one commit.
 
         Args:
@@ -181,14 +187,15 @@ class DeltaLedger:
                 each, in their order.
             transactions: The batch's source transactions: ``id``, ``end_offset``,
                 ``end_position``, ``committed_at``, ``event_count``, ``collections``.
+            in_part: The rows that some of these transactions lack, if it is known which.
 
         Raises:
             FencedError: Another driver has claimed the ledger.
         """
         head, number = publications[-1], len(publications)
         of_batch = publication_rows(self._spark, publications, self._transaction_topic)
-        rows = of_batch.unionByName(transaction_rows(publications, transactions)).coalesce(1)
-        self._append(rows, head, PUBLICATION)
+        rows = of_batch.unionByName(transaction_rows(publications, transactions, in_part))
+        self._append(rows.coalesce(1), head, PUBLICATION)
         compact(self._spark, self._path, self._pipeline, head.batch, number)
 
     def publish_alone(self, publication: Publication) -> None:

@@ -19,6 +19,9 @@ from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.publication import EPOCH, PUBLICATION, TRANSACTION, Frontier, Publication
 from lakeingest.position import after
 
+InPart = Mapping[int, Mapping[str, int]]
+"""END offset to table to number of missing rows, of transactions that are published in part."""
+
 
 def publication_rows(
     spark: SparkSession, publications: Sequence[Publication], transaction_topic: str
@@ -50,12 +53,15 @@ def publication_rows(
     return _literal_columns().of(row)
 
 
-def transaction_rows(publications: Sequence[Publication], transactions: DataFrame) -> DataFrame:
+def transaction_rows(
+    publications: Sequence[Publication], transactions: DataFrame, in_part: InPart
+) -> DataFrame:
     """Return a row for each source transaction of a batch.
 
     Args:
         publications: See ``DeltaLedger.publish``.
         transactions: See ``DeltaLedger.publish``.
+        in_part: See ``DeltaLedger.publish``.
     """
     first, *others = publications
     number: Column = F.lit(0)
@@ -69,8 +75,16 @@ def transaction_rows(publications: Sequence[Publication], transactions: DataFram
         "batch": F.lit(first.batch) + number,
         "token": F.lit(first.token) + F.lit(step) * number,
         "run": F.lit(first.run),
+        "missing_by_table": _missing(in_part),
     }
     return _transaction_columns().of(transactions.withColumns(publisher))
+
+
+def _missing(in_part: InPart) -> Column:
+    if not in_part:
+        return F.lit(None)
+    by_end = F.from_json(F.lit(json.dumps(in_part)), "map<string,map<string,bigint>>")
+    return by_end[F.col("end_offset").cast("string")]
 
 
 @made_once
@@ -85,6 +99,7 @@ def _transaction_columns() -> Selection:
         "events": F.col("event_count"),
         "transaction_id": F.col("id"),
         "events_by_table": F.map_from_entries(table_counts),
+        "missing_by_table": F.col("missing_by_table"),
     }
     return Selection(*typed_columns(LEDGER, values))
 

@@ -123,7 +123,9 @@ class Lake:
         """Return the source transactions, newest first; maintenance may remove the oldest.
 
         Columns: ``batch`` (bigint), ``transaction_id`` (string), ``committed_at`` (timestamp, at
-        the source), ``events`` (bigint), ``events_by_table`` (map), ``end_offset`` (bigint).
+        the source), ``events`` (bigint), ``events_by_table`` (map), ``end_offset`` (bigint),
+        ``missing_by_table`` (map: rows that were missing when it was published in part, where they
+        are counted; NULL: it was published whole).
         """
         return (
             self._rows("transaction")
@@ -134,6 +136,7 @@ class Lake:
                 "events",
                 "events_by_table",
                 "end_offset",
+                "missing_by_table",
             )
             .orderBy(F.col("end_offset").desc())
         )
@@ -280,7 +283,8 @@ class Lake:
 
 def _completed(ledger: DataFrame) -> DataFrame:
     """Return the ledger's rows with the columns that it lacks if an older version made it."""
-    missing = [name for name in ("paths", "schemas") if name not in ledger.columns]
+    added = ("paths", "schemas", "missing_by_table")
+    missing = [name for name in added if name not in ledger.columns]
     nothing = {name: F.lit(None).cast(LEDGER[name].dataType) for name in missing}
     # Spark Connect refuses to add no columns.
     return ledger.withColumns(nothing) if missing else ledger

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply.batch import publish
 from lakeingest.errors import DataError
+from lakeingest.reader import open_lake
+from tests.apply.crash import crashing_at
 from tests.apply.published import table
 from tests.apply.written import Sent, WrittenLog, place_of
 from tests.forms import further
@@ -90,3 +93,28 @@ def test_rows_without_a_key_that_unnamed_lives_of_the_connector_repeat_are_there
     there = [1, 2, 4, 5, 6, 9] if keyless == "full-row" else [1, 2, 3, 4, 5, 6, 9]
     # A row that is there twice would be an error.
     assert sorted(table(spark, lake, "public.a")) == there
+
+
+def test_a_transaction_that_lacks_rows_is_published_in_part_where_the_user_says_so(
+    spark: SparkSession, log: WrittenLog, lake: Path
+) -> None:
+    in_part = {"transaction_timeout_action": "apply-partial"}
+    log.transaction("1:100", insert(1, 90, 99))
+    log.begin("2:100")
+    log.rows("2:111", [insert(2, 100, 110)])
+    log.end("2:200", {"public.a": 3})
+    log.transaction("3:300", insert(4, 200, 250))
+    with pytest.raises(DataError, match="3 rows of table 'public.a', 1 are there.*apply-partial"):
+        log.ingest(spark, lake)
+    with crashing_at("4.before-publication", publish):
+        log.ingest(spark, lake, **in_part)
+    (warning,) = (text for text in log.ingest(spark, lake, **in_part).warnings if "2:200" in text)
+    assert "is published in part (fewer rows than END counts): END counts 3 rows" in warning
+    assert table(spark, lake, "public.a") == {1: 1, 2: 2, 4: 4}
+    kept = open_lake(spark, str(lake)).transactions().orderBy("end_offset").collect()
+    assert [row["missing_by_table"] for row in kept] == [None, {"public.a": 2}, None]
+    # One row comes late, and nobody has to ask for it. The other one never does.
+    log.rows("2:111", [insert(3, 100, 111)])
+    log.transaction("4:400", insert(5, 300, 350))
+    assert "2:200" not in " ".join(log.ingest(spark, lake).warnings)
+    assert table(spark, lake, "public.a") == {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}

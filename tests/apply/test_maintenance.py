@@ -93,7 +93,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             )
 
         monkeypatch.setattr(maintain, "open_keeper", opened)
-        monkeypatch.setattr("lakeingest.apply.run.open_keeper", opened)
+        monkeypatch.setattr("lakeingest.apply.maintenance.turn.open_keeper", opened)
         monkeypatch.setattr(delta_maintenance, "_MARGIN", timedelta(0))
 
     return set_retention

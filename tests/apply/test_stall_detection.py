@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from lakeingest.frame_schemas import Kind
 from lakeingest.ledger.publication import Publication
 from lakeingest.source.contract import TopicPartition
 from lakeingest.topic_names import TopicNames
+from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION, TOO_FEW_ROWS
 
 NO_FRAME: Any = None
 EMPTY = Window(WindowRanges(None, (), frozenset()), Contents(()), NO_FRAME, NO_FRAME, False, "")
@@ -72,6 +74,15 @@ def test_what_helps_late_rows_depends_on_how_the_run_waits(
     static: bool, continuous: bool, remedy: str
 ) -> None:
     assert remedy in stalled(1, static=static, continuous=continuous)
+
+
+def test_only_a_transaction_whose_end_is_there_is_published_in_part() -> None:
+    patience = Patience(0, static=True, continuous=False, stops=False)
+    for reason, has_end in ((TOO_FEW_ROWS, True), (NO_WHOLE_INCARNATION, True), (NO_END, False)):
+        first = IncompleteTransaction(7, reason, "tx", "public.a")
+        window = replace(EMPTY, waiting=1, incomplete=first)
+        with nullcontext() if has_end else pytest.raises(DataError):
+            assert refuse_stall(window, patience, TopicNames("shop")) is first
 
 
 def test_rows_that_went_with_a_head_or_cannot_be_read_are_not_taken_for_filtered_ones() -> None:

@@ -357,6 +357,8 @@ NO_TRANSACTIONS = {**RECORDED, MODE: "none"}
 ORDERING = "lakeingest.source.ordering.columns"
 ONE_BY_ONE = {"lakeingest.commit.max.transactions": "1"}
 EACH = {"lakeingest.commit.mode": "per-transaction"}
+TIMEOUT_ACTION = "lakeingest.transaction.timeout.action"
+IN_PART = {TIMEOUT_ACTION: "apply-partial"}
 
 
 def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
@@ -390,6 +392,11 @@ def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
         ),
         (ONE_BY_ONE, f"lakeingest.commit.max.transactions needs {MODE}=metadata"),
         (EACH, f"lakeingest.commit.mode=per-transaction needs {MODE}=metadata"),
+        (IN_PART, f"{TIMEOUT_ACTION}=apply-partial needs {MODE}=metadata"),
+        (
+            IN_PART | EACH | {MODE: "metadata"},
+            f"{TIMEOUT_ACTION}=apply-partial needs lakeingest.commit.mode=grouped",
+        ),
         (
             EACH | ONE_BY_ONE,
             "lakeingest.commit.max.transactions, lakeingest.commit.mode=per-transaction need "

@@ -243,7 +243,7 @@ def test_a_ledger_that_knew_no_paths_goes_on_and_names_them_from_then_on(
     held = [following(Publication(writer=1), "first")]
     entry = json.loads(held[0].to_json("shop", PUBLICATION))
     del entry["paths"]
-    own, of_source = publication_rows(spark, held, ""), transaction_rows(held, transactions)
+    own, of_source = publication_rows(spark, held, ""), transaction_rows(held, transactions, {})
     rows = own.unionByName(of_source).drop("paths")
     rows.write.format("delta").option("userMetadata", json.dumps(entry)).save(path)
     assert open_lake(spark, str(lake)).snapshot().versions == {"a": 1}

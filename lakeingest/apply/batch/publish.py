@@ -84,6 +84,6 @@ class Publisher:
             transactions = transactions.where(
                 F.col("end_offset").between(cut.first_offset, cut.last_offset)
             )
-        self._ledger.publish(publications, transactions)
+        self._ledger.publish(publications, transactions, window.in_part)
         failpoint("4.after-publication")
         self._published(summary)

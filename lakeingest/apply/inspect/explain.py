@@ -91,7 +91,7 @@ def _explanation(following: NextBatch) -> Explanation:
     except LakeingestError as failure:
         reason = f"A run would stop with exit code {failure.exit_code}: {failure}"
         return Explanation(State.STOPPED, (reason, *beside), facts, failure.exit_code)
-    waits = tuple(_waits(window, following.parts.config.transaction_timeout_seconds))
+    waits = tuple(_waits(window, following.parts.config))
     if window.batches:
         state, reasons = State.BEHIND, (_next(facts), *waits)
     elif waits:
@@ -160,7 +160,7 @@ def _next(facts: Mapping[str, object]) -> str:
     )
 
 
-def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
+def _waits(window: Window, config: PipelineConfig) -> Iterator[str]:
     """Return what the window waits for, in sentences."""
     if window.awaited:
         yield window.awaited
@@ -172,12 +172,14 @@ def _waits(window: Window, timeout_seconds: int) -> Iterator[str]:
             if first.found is not None
             else ""
         )
+        stops = config.transaction_timeout_action == "stop" or not first.lacks_rows
+        act = "stops" if stops else "publishes it in part"
         that_end = {NO_END: "that END", ONLY_BEGUN: "its BEGIN"}.get(first.reason, "its END")
         yield (
             f"Transaction {first.transaction} is not complete ({first.reason}){counts}. "
-            f"{window.waiting} transactions wait for it or with it. A run stops when {that_end}, "
+            f"{window.waiting} transactions wait for it or with it. A run {act} when {that_end}, "
             f"written {_moment(first.written_ms) or 'at an unknown time'}, is older than "
-            f"{timeout_seconds} s (lakeingest.transaction.timeout.seconds)."
+            f"{config.transaction_timeout_seconds} s (lakeingest.transaction.timeout.seconds)."
         )
     elif window.waiting:
         yield (

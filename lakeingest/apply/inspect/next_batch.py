@@ -23,8 +23,8 @@ from lakeingest.apply.inspect.pipeline_parts import PipelineParts
 from lakeingest.apply.lake import LakeState, with_tables, with_unpublished
 from lakeingest.apply.spark_errors import spark_errors_of
 from lakeingest.apply.stall_detection import (
-    Patience,
     is_superseded,
+    patience_of,
     refuse_if_lost,
     refuse_stall,
 )
@@ -64,7 +64,7 @@ class NextBatch:
         """
         config, log, state = self.parts.config, self.parts.log, self.state
         size = BatchSize.of(config.batch_max_events, config.window_max_records)
-        bounds = bounds_of(self.spark, config, size.events, final=self._is_static)
+        bounds = bounds_of(self.spark, config, size.events)
         records = size.window if most_records is None else min(most_records, size.window)
         reader = WindowReader(log, bounds, records, config.window_max_bytes)
         with self._failures():
@@ -117,7 +117,8 @@ class NextBatch:
                     state = batch.expected(state)
             elif window.cut_over is None and not unfinished:
                 names, uncounted = config.source.names, config.uncounted_collections
-                refuse_stall(window, self._patience, names, uncounted)
+                patience = patience_of(config, continuous=False)
+                refuse_stall(window, patience, names, uncounted)
 
     def _with_part_of_snapshot(self, window: Window) -> Window:
         """Return a window whose initial snapshot goes on behind it as if it were complete."""
@@ -148,15 +149,6 @@ class NextBatch:
     def _book(self) -> TableBook:
         parts = self.parts
         return TableBook(self.spark, parts.config, parts.log.spec, parts.sink, _ignore)
-
-    @property
-    def _is_static(self) -> bool:
-        return self.parts.config.source.kind == "recorded"
-
-    @property
-    def _patience(self) -> Patience:
-        timeout = self.parts.config.transaction_timeout_seconds
-        return Patience(timeout, static=self._is_static, continuous=False)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

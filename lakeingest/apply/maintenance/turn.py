@@ -13,9 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from pyspark.sql import SparkSession
+
 from lakeingest.apply.lake import LakeState, with_tables
-from lakeingest.apply.maintenance.keeper import Keeper
+from lakeingest.apply.maintenance.keeper import Keeper, open_keeper
+from lakeingest.config.model import PipelineConfig
 from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.sink.contract import Sink
 
 
 def turns_of(before: int, batch: int, every: int, tables: Iterable[str]) -> list[str]:
@@ -78,3 +82,19 @@ class Turns:
             state = self.keeper.publish(self.ledger, state, versions, self.run)
         self.keeper.expire(tidied)
         return state
+
+
+def open_turns(
+    spark: SparkSession, config: PipelineConfig, sink: Sink, ledger: DeltaLedger, run: str
+) -> Turns | None:
+    """Return a run's share of maintenance; None: the configuration gives it none.
+
+    Args:
+        spark: Session of the run.
+        config: The pipeline.
+        sink: Of the pipeline.
+        ledger: Of the pipeline.
+        run: Identifier of the run.
+    """
+    every = config.maintenance.batches
+    return None if every is None else Turns(open_keeper(spark, config, sink), ledger, run, every)

@@ -40,20 +40,19 @@ _BATCHES_PER_WINDOW = 4
 """The size of a window's batches is fixed when it is read, and the next window is read ahead."""
 
 
-def bounds_of(spark: SparkSession, config: PipelineConfig, events: int, *, final: bool) -> Bounds:
+def bounds_of(spark: SparkSession, config: PipelineConfig, events: int) -> Bounds:
     """Return the bounds of a run's windows and first batches.
 
     Args:
         spark: Session of the run.
         config: The pipeline.
         events: Events of a batch.
-        final: Whether the source gets no more records.
     """
     return Bounds(
         events,
         _most_transactions(config, divides=config.divides_batches and available(spark)),
         each=config.commit_mode == "per-transaction",
-        final=final,
+        final=config.source.is_final,
         snapshot_again=config.source.replaces_tables,
         delay_seconds=config.source.boundary_delay_seconds,
         log=log_rules(config),

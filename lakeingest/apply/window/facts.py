@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakeingest.apply.window.contents import Contents
@@ -33,6 +33,8 @@ class WindowFacts:
         unreadable: Unreadable records that block it.
         short: The first transaction that lacks a row; None: none does, or nobody asked.
         interrupted: The first transaction that a killed connector did not send whole; None: none.
+        in_part: Offsets of the ENDs that are released though they may lack rows, with the number
+            of rows that are missing by table; no table: nothing counts them, or they have come.
         settled: Commit below which no row is under way, where no END counts rows; None: END does,
             or the source gets no more records.
         topics: Data topics that exist after the reading; asked for only before the first
@@ -50,6 +52,7 @@ class WindowFacts:
     unreadable: UnreadableRecords = field(default_factory=dict)
     short: IncompleteTransaction | None = None
     interrupted: IncompleteTransaction | None = None
+    in_part: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     settled: str | None = None
     topics: frozenset[str] = frozenset()
 

@@ -20,7 +20,11 @@ from lakeingest.apply.window.decide import Replan, likely_cuts, replan
 from lakeingest.apply.window.end_markers import read_end_markers, refuse_disorder
 from lakeingest.apply.window.facts import WindowFacts
 from lakeingest.apply.window.failover_epochs import find_new_epochs
-from lakeingest.apply.window.incomplete_transaction import first_interrupted, first_short
+from lakeingest.apply.window.incomplete_transaction import (
+    first_interrupted,
+    first_short,
+    missing_rows,
+)
 from lakeingest.apply.window.initial_snapshot import new_snapshots, read_past
 from lakeingest.apply.window.null_records import (
     closely_before,
@@ -78,6 +82,12 @@ class WindowFrames:
     boundaries: DataFrame
     changes: DataFrame
     below: str
+
+    def whole(self, in_part: Collection[int]) -> DataFrame:
+        """Return ``boundaries`` without the transactions that may lack rows (``Bounds``)."""
+        if not in_part:
+            return self.boundaries
+        return self.boundaries.where(~F.col("end_offset").isin(*in_part))
 
     def begin_stats(
         self, cuts: Sequence[Cut], format_: WireFormat, *, snapshot: bool
@@ -144,7 +154,8 @@ def gather(
         changes = local_checkpoint(with_end_offset(decoded, fresh))
         frames = WindowFrames(metadata, ended, fresh, changes, below)
         # Nothing but END counts rows.
-        short = _none if spec.by_rows else partial(first_short, changes, fresh, log.counted)
+        counting = partial(first_short, changes, frames.whole(bounds.in_part), log.counted)
+        short = _none if spec.by_rows else counting
         with in_background(short) as pending_short:
             markers = pending_ends()
             if spec.by_rows:
@@ -171,7 +182,7 @@ def gather(
                 runs = {taken.run for taken in new_snapshots(facts.contents, frontier)}
                 facts = _with_stretches(facts, frames, log, runs)
             if not facts.has_resnapshot:
-                facts, frames = _with_rows(facts, frames, log, frontier)
+                facts, frames = _with_rows(facts, frames, log, frontier, bounds.in_part)
                 if facts.ends_behind(frontier):
                     facts = replace(facts, short=pending_short())
     return Gathered(frames, facts, epochs, likely, likely_stats)
@@ -240,7 +251,11 @@ def _with_stretches(
 
 
 def _with_rows(
-    facts: WindowFacts, frames: WindowFrames, log: PipelineLog, frontier: Frontier
+    facts: WindowFacts,
+    frames: WindowFrames,
+    log: PipelineLog,
+    frontier: Frontier,
+    in_part: Collection[int],
 ) -> tuple[WindowFacts, WindowFrames]:
     """Add what takes questions of its own, in the few windows that raise them."""
     initial = not frontier.streaming
@@ -252,13 +267,16 @@ def _with_rows(
     if initial:
         # After the reading: a topic that was made meanwhile may hold rows of the snapshot.
         facts = replace(facts, topics=frozenset(log.source.topics()))
+    if in_part:
+        lacking = frames.boundaries.where(F.col("end_offset").isin(*in_part))
+        facts = replace(facts, in_part=missing_rows(frames.changes, lacking, log.counted))
     if facts.has_repeats(frontier):
-        changes, fresh = frames.changes, frames.boundaries
+        changes, fresh = frames.changes, frames.whole(in_part)
         records = log.read(facts.ranges.data)
         unresumed = without_row_after_begin(
             changes, fresh, log.counted, frames.metadata, records, log.spec
         )
-        once = local_checkpoint(rows_by_place(changes, fresh))
+        once = local_checkpoint(rows_by_place(changes, frames.boundaries))
         frames = replace(frames, changes=once)
         interrupted = first_interrupted(once, fresh, log.counted, unresumed)
         facts = replace(facts, interrupted=interrupted)

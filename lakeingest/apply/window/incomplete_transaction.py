@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -12,7 +12,9 @@ from lakeingest.apply.window.contents import RowWithoutEnd
 from lakeingest.apply.window.end_markers import EndMarker, OpenTransaction
 from lakeingest.plan.end_positions import release_limit
 from lakeingest.transaction.completeness import (
+    NO_WHOLE_INCARNATION,
     TOO_FEW_PLACES,
+    TOO_FEW_ROWS,
     incomplete_by_incarnation,
     incomplete_transactions,
     without_whole_incarnation,
@@ -49,6 +51,11 @@ class IncompleteTransaction:
     named_by: int | None = None
     written_ms: int = 0
 
+    @property
+    def lacks_rows(self) -> bool:
+        """Whether its END is there, and rows that END counts are not, or may not be."""
+        return self.reason in (TOO_FEW_ROWS, TOO_FEW_PLACES, NO_WHOLE_INCARNATION)
+
 
 def first_short(
     changes: DataFrame, boundaries: DataFrame, counted: Column
@@ -73,6 +80,24 @@ def first_interrupted(
         unresumed: Result of ``plan.window.without_row_after_begin``.
     """
     return _first(without_whole_incarnation(changes, boundaries, counted).unionByName(unresumed))
+
+
+def missing_rows(
+    changes: DataFrame, boundaries: DataFrame, counted: Column
+) -> Mapping[int, Mapping[str, int]]:
+    """Return the number of rows that transactions lack, by END offset and table.
+
+    Args:
+        changes: ``CHANGE`` with ``end_offset``.
+        boundaries: ``BOUNDARY`` of the transactions that may lack rows; each is in the result.
+        counted: Condition over ``data_collection``.
+    """
+    missing: dict[int, dict[str, int]] = {
+        row["end_offset"]: {} for row in boundaries.select("end_offset").collect()
+    }
+    for row in incomplete_transactions(changes, boundaries, counted).collect():
+        missing[row["end_offset"]][row["collection"]] = row["expected"] - row["found"]
+    return missing
 
 
 def first_without_end(

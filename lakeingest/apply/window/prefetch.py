@@ -128,6 +128,11 @@ class WindowReader:
         """Forget the windows that were read: a batch of one failed."""
         self._ahead = self._newest = None
 
+    def release_in_part(self, end_offset: int) -> None:
+        """Release the transaction with this END, from the next window on, with what it has."""
+        self._bounds = replace(self._bounds, in_part=self._bounds.in_part | {end_offset})
+        self.forget()
+
     def enlarge(self, window: Window, through: int | None) -> None:
         """Enlarge the next window, because ``window`` completes nothing."""
         self._span = self._span.after_nothing(window, through)

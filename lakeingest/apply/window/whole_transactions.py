@@ -98,6 +98,7 @@ def _window(gathered: Gathered, release: Release, frontier: Frontier, spec: Pipe
         ends=release.ends,
         unplaced=_unplaced(facts, frontier, spec),
         recut=partial(_with_cuts, frames=frames, format_=format_),
+        in_part=facts.in_part,
     )
 
 

@@ -6,7 +6,7 @@ A window stays checkpointed (memory, then disk) until its batches are applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame
@@ -91,6 +91,7 @@ class Window:
         alone_since: Kafka timestamp (milliseconds) of a BEGIN that has no row and may need no END
             (MariaDB's DDL); 0: there is none.
         unreadable: Unreadable records that block it; the next window begins at them.
+        in_part: See ``WindowFacts``.
     """
 
     ranges: WindowRanges
@@ -116,6 +117,7 @@ class Window:
     ends: tuple[End, ...] = ()
     unplaced: End | None = None
     recut: Callable[[Window, tuple[Cut, ...]], Window] | None = None
+    in_part: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def batches(self) -> list[int]:
@@ -174,6 +176,8 @@ class Bounds:
         snapshot_again: Whether a new initial snapshot replaces what the tables hold.
         delay_seconds: How long a record may be under way, where rows alone show transactions.
         log: Deviations of the log that are accepted.
+        in_part: Offsets of the ENDs whose transactions are released without the rows that they
+            lack.
     """
 
     batch_events: int
@@ -184,3 +188,4 @@ class Bounds:
     snapshot_again: bool = False
     delay_seconds: int = 0
     log: LogRules = field(default_factory=LogRules)
+    in_part: frozenset[int] = frozenset()

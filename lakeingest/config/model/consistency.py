@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TABLE = "lakeingest.table."
 _FILTERED = "lakeingest.transaction.filtered.collections"
+_TIMEOUT_ACTION = "lakeingest.transaction.timeout.action={}"
 
 
 def contradictions(config: PipelineConfig) -> list[str]:
@@ -131,6 +132,12 @@ def _order(config: PipelineConfig) -> Iterator[str]:
         )
     if source.transaction_mode == "boundary":
         yield from _boundary(config)
+    if config.commit_mode != "grouped" and config.transaction_timeout_action != "stop":
+        yield (
+            f"{_TIMEOUT_ACTION.format(config.transaction_timeout_action)} needs "
+            "lakeingest.commit.mode=grouped: the version of a transaction never gets rows that "
+            "come later"
+        )
     if source.is_whole:
         return
     if facts.epochs_by_ends and not source.ordering_columns:
@@ -177,6 +184,8 @@ def _boundary(config: PipelineConfig) -> Iterator[str]:
     if config.commit_mode != "grouped":
         # A version that holds all rows of its transactions would never get a row that is late.
         needing.append(f"lakeingest.commit.mode={config.commit_mode}")
+    if config.transaction_timeout_action != "stop":
+        needing.append(_TIMEOUT_ACTION.format(config.transaction_timeout_action))
     for setting in needing:
         yield f"{setting} needs lakeingest.transaction.mode=metadata, which has BEGIN and END"
 
@@ -206,6 +215,8 @@ def _needing_transactions(config: PipelineConfig) -> Iterator[str]:
         yield "lakeingest.commit.max.transactions"
     if config.commit_mode != "grouped":
         yield f"lakeingest.commit.mode={config.commit_mode}"
+    if config.transaction_timeout_action != "stop":
+        yield _TIMEOUT_ACTION.format(config.transaction_timeout_action)
 
 
 def _new_snapshot(config: PipelineConfig) -> Iterator[str]:

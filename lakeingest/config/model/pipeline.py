@@ -105,6 +105,13 @@ class PipelineConfig(ConfigModel):
     from when it first met the transaction; a one-shot run from the Kafka timestamp of its END. A
     recorded folder receives no more records, so a run of it does not wait. Default: ten minutes,
     longer than a restart of Kafka Connect."""
+    transaction_timeout_action: Literal["stop", "apply-partial"] = Field(
+        default="stop", validation_alias="lakeingest.transaction.timeout.action"
+    )
+    """What to do with a transaction that lacks rows for longer than that. `apply-partial`: publish
+    it without them, with a warning; `lake.transactions()` says how many rows of which table were
+    missing, and rows that still come are applied late. Default: `stop`, because a publication
+    without them is no commit of the source."""
     uncounted_collections: tuple[Text, ...] = Field(
         default=(), validation_alias="lakeingest.transaction.filtered.collections"
     )

@@ -236,6 +236,11 @@ class SourceConfig(ConfigModel):
         raise consequence(message)
 
     @property
+    def is_final(self) -> bool:
+        """Whether the source gets no more records."""
+        return self.kind == "recorded"
+
+    @property
     def ends_topic(self) -> str | None:
         """The topic that says which events form a transaction; ``None``: without transactions."""
         return self.transaction_topic if self.transaction_mode == "metadata" else None
