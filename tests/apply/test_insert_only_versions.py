@@ -29,7 +29,7 @@ from tests.recordings.log_lake import vector_path
 pytestmark = pytest.mark.slow
 
 EACH = {"commit_mode": "per-transaction"}
-SIZES = (12, 12, 2, 12, 12, 1)
+SIZES = (12, 12, 2, 1)
 """Each insert is a file; so many are joined (``events``)."""
 
 A = "public.a"
