@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -137,6 +138,33 @@ def test_what_is_committed_after_a_run_began_is_left_to_the_next_one_or_to_an_en
     assert [window.transactions and window.transactions.end for window in planned] == [9, ends]
     assert [window.data[0].end for window in planned] == [9, 19]
     assert all(window.whole for window in planned)
+
+
+def test_the_next_window_is_read_beside_the_writing_and_used_only_where_it_was_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[tuple[int, bool]] = []
+
+    def read_window(_: object, frontier: Frontier, *__: object) -> None:
+        begun.append((frontier.end_offset, threading.current_thread() is threading.main_thread()))
+
+    planned = SimpleNamespace(nothing=False, records=1)
+    monkeypatch.setattr(prefetch, "plan_window_ranges", lambda *_: planned)
+    monkeypatch.setattr(prefetch, "read_window", read_window)
+    monkeypatch.setattr(prefetch, "frontier_after", lambda _, index, __: Frontier(end_offset=index))
+    log: Any = SimpleNamespace(source=None, transaction_topic="", spec=SimpleNamespace(whole=True))
+    window: Any = SimpleNamespace(ranges=SimpleNamespace(whole=False), batch_stats=())
+    reader = WindowReader(log, WindowBounds(50, None), 100, 2**30)
+    reader.read(Frontier(), None)
+    reader.begin_next(window, [4, 5], Frontier())
+    reader.read(Frontier(end_offset=5), None)
+    assert begun == [(-1, True), (5, False)]
+    # Another driver has published since, or tables are ahead.
+    monkeypatch.setattr(prefetch, "start_in_background", lambda _: pytest.fail)
+    for stands, through in ((8, None), (7, 7)):
+        reader.begin_next(window, [7], Frontier(end_offset=5))
+        reader.read(Frontier(end_offset=stands), through)
+    assert begun[2:] == [(8, True), (7, True)]
 
 
 def test_the_edges_of_a_window_are_the_first_and_the_last_record_of_each_range() -> None:

@@ -18,13 +18,11 @@ from lakeingest.apply.window.next_frontier import frontier_after
 from lakeingest.apply.window.resolve import read_window
 from lakeingest.apply.window.window import Window
 from lakeingest.config import load_config
-from tests.forms import further
-from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties
 from tests.recordings.rust import RustLake
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 
 @dataclass
@@ -43,23 +41,11 @@ class Readings:
 
 
 def ingest_in_small_windows(
-    spark: SparkSession,
-    run: RecordedRun,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    events: int = 1000,
-    records: int = 3000,
+    spark: SparkSession, run: RecordedRun, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Readings:
-    """Run over recorded events in batches and windows of so many."""
-    limits = {"batch_max_events": str(events), "window_max_records": str(records)}
-    readings = Readings()
-    record(monkeypatch, readings)
-    run_pipeline(spark, load_config(run.configuration(folder / "lake", **limits)))
-    return readings
-
-
-def record(monkeypatch: pytest.MonkeyPatch, readings: Readings) -> None:
-    read, write = read_window, BatchWriter.write
+    """Run over recorded events in small batches and windows."""
+    limits = {"batch_max_events": "1000", "window_max_records": "3000"}
+    readings, read, write = Readings(), read_window, BatchWriter.write
 
     def reading_window(*arguments: Any) -> Window | None:
         beside = threading.current_thread() is not threading.main_thread()
@@ -72,16 +58,15 @@ def record(monkeypatch: pytest.MonkeyPatch, readings: Readings) -> None:
 
     monkeypatch.setattr(prefetch, "read_window", reading_window)
     monkeypatch.setattr(BatchWriter, "write", writing)
+    run_pipeline(spark, load_config(run.configuration(folder / "lake", **limits)))
+    return readings
 
 
-@pytest.mark.parametrize("whole", [False, further(True)])
 def test_the_next_window_is_read_while_this_one_is_written_and_every_publication_is_a_commit(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, whole: bool
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = packaged_run() if whole else short_run(tmp_path / "log", 80, "order_lines", "orders")
-    readings = ingest_in_small_windows(
-        spark, run, tmp_path, monkeypatch, *((1000, 3000) if whole else (100, 50))
-    )
+    run = packaged_run()
+    readings = ingest_in_small_windows(spark, run, tmp_path, monkeypatch)
     history = check_history(run, RustLake(tmp_path / "lake", run.namespace))
     assert (history.violations, history.last) == ((), history.of)
     first, *others = readings.written
@@ -92,12 +77,10 @@ def test_the_next_window_is_read_while_this_one_is_written_and_every_publication
     # their own partitions reach farther.
     again = [end for end in others if end in readings.waited]
     assert set(again) < set(others)
-    if whole:
-        assert again[-2:] == [931, 1229]
-        assert len(again) <= 3
+    assert again[-2:] == [931, 1229]
+    assert len(again) <= 3
 
 
-@pytest.mark.soak
 def test_what_was_read_ahead_from_elsewhere_is_not_used(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
