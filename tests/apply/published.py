@@ -24,6 +24,9 @@ Values = dict[int, Any]
 """Key to value of a table's rows."""
 
 _NEWEST = "SELECT tables, paths FROM t WHERE kind = 'publication' ORDER BY batch DESC LIMIT 1"
+_ENTRIES = """
+    SELECT kind, batch, tables, paths FROM t WHERE kind IN ('publication', 'kept') ORDER BY batch
+"""
 _ROWS = f'SELECT "id", "v" FROM t WHERE NOT "{DELETED}"'  # noqa: S608
 _FEATURES = ["deletionVectors"]
 _PLAIN_TYPES = {"short", "integer", "long", "double", "string"}
@@ -70,18 +73,26 @@ def read_tables(spark: SparkSession, lake: Path, collections: Iterable[str]) -> 
 
 
 def history(spark: SparkSession, lake: Path) -> Mapping[int, Mapping[str, Values]]:
-    """Return the tables of each publication that is kept."""
-    snapshots = open_lake(spark, str(lake)).snapshots()
+    """Return the tables of each publication that is kept.
+
+    Where publications went, or tables lie elsewhere, our reader says which are kept, and where.
+    """
+    found = queried(DeltaTable(str(lake / LEDGER_FOLDER)), _ENTRIES)
+    opened = cache(lambda: open_lake(spark, str(lake)).snapshots())
+    if is_ours := "kept" in found["kind"] or any(found["paths"]):
+        listed = [(snapshot.batch, snapshot.versions) for snapshot in opened()]
+    else:
+        listed = [(n, dict(t)) for n, t in zip(found["batch"], found["tables"], strict=True)]
+
+    def values(nth: int, name: str, version: int) -> Values:
+        folder = Path(opened()[nth].folder(name)) if is_ours else lake / name
+        return _values(folder, version, lambda: _values_by_our_reader(opened()[nth], name))
+
     shown = {
-        snapshot.batch: {
-            name: _values(
-                Path(snapshot.folder(name)), version, partial(_values_by_our_reader, snapshot, name)
-            )
-            for name, version in snapshot.versions.items()
-        }
-        for snapshot in snapshots
+        batch: {name: values(nth, name, version) for name, version in versions.items()}
+        for nth, (batch, versions) in enumerate(listed)
     }
-    assert len(shown) == len(snapshots), "two publications have one number"
+    assert len(shown) == len(listed), "two publications have one number"
     return shown
 
 
