@@ -35,7 +35,7 @@ BEFORE: tuple[tuple[Row, ...], ...] = (
 AFTER: tuple[tuple[Row, ...], ...] = (
     (("public.a", 1, 111, "u"), ("public.a", 2, 22, "c"), ("public.b", 4, None, "d")),
     (("public.b", 0, None, "t"), ("public.b", 7, 7, "c"), ("public.a", 7, 7, "c")),
-    (("public.a", 3, None, "d"), ("public.c", 1, 1, "c")),
+    (("public.a", 3, None, "d"),),
 )
 """Transactions that follow."""
 
