@@ -41,17 +41,10 @@ def test_an_end_that_is_lost_once_tables_hold_its_rows_stops_the_run(shop: Shop)
     """Tables are ahead of the ledger after a crash, and the broker lost its newest records."""
     for v in (31, 41, 51):
         shop.commit(a=v - 1, b=v)
-    topics, marks = shop.log._topics, f"{PREFIX}.transaction"
-    whole, published = topics[marks], {"public.a": {1: 10, 2: 20}, "public.b": {1: 11, 2: 21}}
+    ends = shop.log._topics[f"{PREFIX}.transaction"]
     with crashing_at("3.after-last-commit", writer):
         shop.run()
-    topics[marks] = whole[:4]
+    del ends[4:]
     with pytest.raises(DataError, match="Some tables hold transactions up to the END at offset 9"):
         shop.run()
-    assert shop.tables() == published
-    topics[marks] = whole
-    shop.run()
-    assert shop.tables() == {
-        "public.a": {1: 10, 2: 20, 3: 30, 4: 40, 5: 50},
-        "public.b": {1: 11, 2: 21, 3: 31, 4: 41, 5: 51},
-    }
+    assert shop.tables() == {"public.a": {1: 10, 2: 20}, "public.b": {1: 11, 2: 21}}
