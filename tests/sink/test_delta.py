@@ -41,14 +41,18 @@ def fill_two_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.apply(insert(2, 2, n=2))
 
 
-def test_inserts_of_new_keys_are_appended_and_other_changes_merged(
+@pytest.mark.parametrize("either_lake", ["delta", further("delta-public")], indirect=True)
+def test_inserts_of_new_keys_are_appended_and_of_other_changes_only_their_files_written_again(
     either_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = either_lake
+    monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
     fill_two_files(lake, monkeypatch)
+    before = set(lake.head().inputFiles())
     lake.apply(insert(3, 3, n=3), Payload(2, 4, {"n": 4}))
     merge = "MERGE" if "delta-public" in lake.sink.path(COLLECTION) else "WRITE Overwrite"
     assert operations(lake) == ["WRITE Append", merge]
+    assert len(before & set(lake.head().inputFiles())) == 1
     assert lake.live() == {1: (1,), 2: (4,), 3: (3,)}
 
 
@@ -107,17 +111,6 @@ def test_a_dot_in_a_columns_name_is_part_of_the_name(either_lake: Lake, hard: bo
     assert hard or operations(lake)[-1] in ("MERGE", "WRITE Overwrite")
     found = lake.head().where(~F.col(NAMES.deleted)).select("`i.d`").collect()
     assert sorted(row[0] for row in found) == [1, 2, 3, 4, 6]
-
-
-def test_of_a_larger_table_only_files_with_a_changed_row_are_written_again(
-    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rewrite, "WHOLE_BYTES", 0)
-    fill_two_files(delta_lake, monkeypatch)
-    before = set(delta_lake.head().inputFiles())
-    delta_lake.apply(Payload(2, 3, {"n": 3}), insert(3, 4, n=4))
-    assert len(before & set(delta_lake.head().inputFiles())) == 1
-    assert delta_lake.live() == {1: (1,), 2: (3,), 3: (4,)}
 
 
 def test_a_key_that_another_writer_appended_again_stands_for_no_new_row(
@@ -254,6 +247,7 @@ def test_a_delta_table_of_somebody_else_is_a_configuration_error(delta_lake: Lak
     assert delta_lake.spark.read.format("delta").load(path).count() == 3
 
 
+@pytest.mark.soak
 def test_a_users_optimize_in_between_is_harmless(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +264,7 @@ def test_a_users_optimize_in_between_is_harmless(
     assert delta_lake.live() == {1: (3,), 2: (2,)}
 
 
+@pytest.mark.soak
 def test_rows_that_were_removed_stay_deleted_when_others_are_marked(delta_lake: Lake) -> None:
     delta_lake.options["hard"] = True
     delta_lake.restart()
