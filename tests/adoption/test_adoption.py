@@ -41,7 +41,7 @@ PARTS: Parts = {"customers": (0.3, 0.6), "documents": (0.25, 0.5)}
 The tables end at other places in the source's log.
 """
 
-SHORT_PARTS: Parts = {"customers": (0.85,), "documents": (0.5, 0.95)}
+SHORT_PARTS: Parts = {"customers": (0.85,), "documents": (0.95,)}
 """The same of the short run: the least with which the whole snapshot has been read."""
 
 LOST_BY_HUDI = frozenset({"documents.crc_body", "documents.crc_extra"})
