@@ -175,7 +175,7 @@ def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
     first.publish([held], transactions)
 
 
-@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("published", [True, further(False)])
 def test_runs_that_claimed_and_failed_are_not_all_looked_at_by_the_next(
     spark: SparkSession,
     tmp_path: Path,
