@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeingest.apply import attempts
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.sink.delta.sink import DeltaSink
@@ -19,11 +20,13 @@ from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
 from tests.recordings.rust import RustLake
 from tests.sink.lake import sink_settings
+from tests.soak.switches import switched_off
 
 pytestmark = pytest.mark.slow
 
 
-def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they_show(
+@pytest.mark.generated
+def test_tables_two_batches_ahead_are_published_at_the_commit_they_show_though_a_reply_is_lost(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = short_run(tmp_path / "log", 72, "orders", "txlog")
@@ -38,10 +41,16 @@ def test_tables_two_batches_ahead_of_the_ledger_are_published_at_the_commit_they
     assert LOST + 1 in batches_of_tables(spark, target, run.configuration(target))
     # What the tables hold lies beyond such a window: it may not publish less than they hold.
     small = {"lakeingest.batch.max.events": "20", "lakeingest.window.max.records": "60"}
-    run_pipeline(spark, load_config({**settings, **small}))
-    after = check_history(run, RustLake(target, run.namespace))
+    monkeypatch.setattr(attempts, "PAUSES_SECONDS", (0.0,))
+    # The third commit is of the batch behind the one that recovers two tables.
+    with switched_off("lost-reply"):
+        summary = run_pipeline(spark, load_config({**settings, **small}))
+    assert any("was lost" in text for text in summary.warnings)
+    lake = RustLake(target, run.namespace)
+    after = check_history(run, lake)
     assert after.violations == ()
     assert after.last == after.of == 72
+    assert sum(publication.transactions for publication in lake.publications()) == 72
 
 
 @pytest.mark.parametrize(
