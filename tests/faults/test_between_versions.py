@@ -1,4 +1,7 @@
-"""A run dies between two versions of one table, while the other tables are written to the end."""
+"""A run dies between two versions of one table, while the other tables are written to the end.
+
+CI has such a lake in ``recordings/test_per_transaction.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,12 @@ from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
-from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
 from tests.recordings.configure import RecordedRun
 from tests.recordings.log_lake import LogLake
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 COMMITS = 12
 TABLES = ("customers", "documents", "ledger")
@@ -54,7 +56,7 @@ def configured(run: RecordedRun, folder: Path, **settings: str) -> PipelineConfi
     return load_config(run.configuration(folder / "lake", **given))
 
 
-@pytest.mark.parametrize("deletes", [further("soft"), "hard"])
+@pytest.mark.parametrize("deletes", ["soft", "hard"])
 def test_each_transaction_gets_its_publication_though_tables_are_ahead_by_different_amounts(
     spark: SparkSession,
     run: RecordedRun,
@@ -73,7 +75,6 @@ def test_each_transaction_gets_its_publication_though_tables_are_ahead_by_differ
     assert history.last == COMMITS
 
 
-@pytest.mark.soak
 def test_a_run_that_groups_transactions_goes_on_where_versions_ended(
     spark: SparkSession, run: RecordedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

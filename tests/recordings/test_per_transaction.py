@@ -17,6 +17,7 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.commit_note import CommitNote
 from lakeingest.config import load_config
 from lakeingest.reader import open_lake
+from tests.faults.test_between_versions import dying
 from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history, check_run
@@ -43,9 +44,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, run: RecordedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("per-transaction")
-    run_pipeline(spark, load_config({**run.configuration(folder / "lake"), **PER_TRANSACTION}))
-    return folder / "lake"
+    """A lake of two runs: the first dies when its tables are ahead by different amounts."""
+    lake = tmp_path_factory.mktemp("per-transaction") / "lake"
+    settings = {**run.configuration(lake), **PER_TRANSACTION}
+    few = {**settings, "lakeingest.commit.max.transactions": "24"}
+    # The log of transactions is written to the batch's end. A batch follows the one that recovers.
+    with pytest.MonkeyPatch.context() as patch, dying(patch, documents=3, customers=1):
+        run_pipeline(spark, load_config(few))
+    run_pipeline(spark, load_config(settings))
+    return lake
 
 
 def test_each_publication_shows_the_next_commit_of_the_source(run: RecordedRun, lake: Path) -> None:
