@@ -212,18 +212,16 @@ WRONG = {
 }
 
 SEEN_ELSEWHERE = {
-    # No columns are declared for the table that is meant: tests/apply/test_guesses.py
+    # tests/apply: test_guesses.py, test_connector_guard.py, test_inspect.py
     "a misspelt table",
     "no columns declared for JSON without schemas",
-    # tests/apply/test_connector_guard.py
     "another connector",
-    # tests/apply/test_inspect.py: what could not run is refused
     "another pipeline's lake",
     "a recorded folder that is not there",
-    # The case of two things that are wrong, and tests/engine/test_target_probe.py
+    # The case of two things; tests/engine/test_target_probe.py
     "the target cannot be written",
     "the target is below a file",
-    # tests/source/test_topics.py, test_kafka.py
+    # tests/source: test_topics.py, test_kafka.py
     "another topic prefix",
     "a broker that is away",
 }

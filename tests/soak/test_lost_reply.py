@@ -12,14 +12,13 @@ from lakeingest.apply import attempts
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.folders import LEDGER_FOLDER
-from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.check import check_history
 from tests.recordings.configure import RecordedRun, write_properties
 from tests.recordings.rust import RustLake, queried
 from tests.soak.switches import LOST_REPLY, switched_off
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 HISTORY = """
     SELECT transactions, events, end_offset FROM t WHERE kind = 'publication' ORDER BY batch
@@ -60,7 +59,7 @@ def undisturbed(
 
 # The first creates a table, the other one changes a table that is there: CI has that one in
 # tests/faults/test_two_ahead.py.
-@pytest.mark.parametrize("commit", [further(1), further(4)])
+@pytest.mark.parametrize("commit", [1, 4])
 def test_a_commit_whose_answer_is_lost_is_not_done_twice(
     spark: SparkSession,
     tmp_path: Path,

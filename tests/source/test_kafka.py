@@ -208,7 +208,8 @@ def test_open_transaction_bounds_the_log_until_it_ends(
     assert found.watermarks([topic])[TopicPartition(topic, 0)].high == 2
     careless = source(spark, broker, prefix, settings={"isolation.level": "read_uncommitted"})
     assert careless.watermarks([topic])[TopicPartition(topic, 0)].high == 4
-    with pytest.raises(DataError, match="up to 4 are wanted, but the log ends at 2"):
+    behind = "up to 4 are wanted, but the log ends at 2.*deleted and made again"
+    with pytest.raises(DataError, match=behind):
         found.read([OffsetRange(topic, 0, 0, 4)])
     producer.commit_transaction(30)
     assert marks_once_ended(found, topic, 5).high == 5
@@ -236,14 +237,6 @@ def test_range_removed_by_retention_stops_with_topic_partition_and_offset(
         raise explained
     assert found.read([OffsetRange(topic, 1, 6, 10)]).count() == 4
     assert data_loss_error(ValueError("another fault"), found) is None
-
-
-def test_range_that_ends_behind_the_log_is_refused_at_once(
-    spark: SparkSession, broker: KafkaBroker, prefix: str
-) -> None:
-    topic = topic_of(broker, prefix, 3)
-    with pytest.raises(DataError, match="log ends at 3.*deleted and made again"):
-        source(spark, broker, prefix).read([OffsetRange(topic, 0, 2, 9)])
 
 
 def test_topic_pattern_selects_by_whole_names(
