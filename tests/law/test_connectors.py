@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -73,7 +74,10 @@ def _cases(connector: str, first: int, number: int, rounds: int) -> Sequence[Cas
 def test_a_connectors_records_in_any_order_leave_the_rows_of_the_source(
     tables: Tables, connector: str
 ) -> None:
-    check(tables(connector, False, 0), _cases(connector, 0, FEW, FEW_ROUNDS))
+    """Without the last rounds, which only repeat: the test below and others have them."""
+    cases = _cases(connector, 0, FEW, FEW_ROUNDS)
+    cases = [replace(case, rounds=case.rounds[:FEW_ROUNDS]) for case in cases]
+    check(tables(connector, False, 0), cases)
 
 
 @pytest.mark.soak
