@@ -1,7 +1,4 @@
-"""A run dies between two versions of one table, while the other tables are written to the end.
-
-CI has such a lake, with soft deletes, in ``recordings/test_per_transaction.py``.
-"""
+"""A run dies between versions of some tables; CI has it in ``recordings/test_per_transaction``."""
 
 from __future__ import annotations
 

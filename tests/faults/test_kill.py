@@ -28,7 +28,6 @@ from tests.recordings.watcher import Watcher, reader_of
 pytestmark = pytest.mark.slow
 
 SMALL_BATCHES = {"lakeingest.batch.max.events": "1000"}
-LARGER_BATCHES = {"lakeingest.batch.max.events": "3000"}
 FEW_EVENTS = {"lakeingest.batch.max.events": "200"}
 """Some batches of the first transactions, which are small."""
 
@@ -120,9 +119,8 @@ def test_a_driver_that_slept_while_another_finished_is_fenced_and_changes_nothin
     spark: SparkSession, run: RecordedRun, tmp_path: Path
 ) -> None:
     target = tmp_path / "lake"
-    configuration = write_properties(
-        tmp_path / "pipeline.properties", {**run.configuration(target), **LARGER_BATCHES}
-    )
+    settings = run.configuration(target, batch_max_events="3000")
+    configuration = write_properties(tmp_path / "pipeline.properties", settings)
     with watching(run, target) as watcher:
         first = Writer(configuration, tmp_path / "first.log")
         try:

@@ -16,7 +16,6 @@ from lakeingest.config import load_config
 from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
 from tests.envelope.records import recorded
-from tests.forms import further
 from tests.recordings.configure import RecordedRun, packaged_run
 from tests.recordings.flattened import OPERATION, POSTGRESQL, last_words
 
@@ -98,7 +97,7 @@ def test_every_row_tells_of_the_last_event_that_decided_it(
     assert open_lake(spark, str(tmp_path / "lake")).table("public.carts").columns == columns[:-3]
 
 
-@pytest.mark.parametrize("format_", ["delta", further("hudi")])
+@pytest.mark.parametrize("format_", ["delta", "hudi"])
 def test_they_can_be_added_to_a_table_and_then_stay(
     spark: SparkSession, demo: RecordedRun, tmp_path: Path, format_: str
 ) -> None:

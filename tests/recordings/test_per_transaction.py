@@ -47,10 +47,9 @@ def lake(spark: SparkSession, run: RecordedRun, tmp_path_factory: pytest.TempPat
     """A lake of two runs: the first dies when its tables are ahead by different amounts."""
     lake = tmp_path_factory.mktemp("per-transaction") / "lake"
     settings = {**run.configuration(lake), **PER_TRANSACTION}
-    few = {**settings, "lakeingest.commit.max.transactions": "24"}
     # The log of transactions is written to the batch's end. A batch follows the one that recovers.
     with pytest.MonkeyPatch.context() as patch, dying(patch, documents=3, customers=1):
-        run_pipeline(spark, load_config(few))
+        run_pipeline(spark, load_config({**settings, "lakeingest.commit.max.transactions": "24"}))
     run_pipeline(spark, load_config(settings))
     return lake
 

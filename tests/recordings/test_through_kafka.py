@@ -9,13 +9,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.faults.killed import INTERRUPTED
-from tests.forms import further
 from tests.recordings.configure import packaged_run
 from tests.recordings.through_kafka import through_kafka
 from tests.rig.kafka import KafkaBroker
 from tests.rig.replay import Order
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+# By hand: the live tests go through a broker, too, and test_arrival has its order of topics.
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.kafka]
 
 
 @pytest.fixture
@@ -24,11 +24,7 @@ def fresh_broker(tmp_path: Path) -> Iterator[KafkaBroker]:
         yield broker
 
 
-@pytest.mark.parametrize(
-    "order",
-    # By hand: the live tests go through a broker, too, and test_arrival has its order of topics.
-    [further(order) for order in Order],
-)
+@pytest.mark.parametrize("order", Order)
 def test_a_continuous_run_publishes_only_commits_whichever_topic_comes_first(
     spark: SparkSession, fresh_broker: KafkaBroker, tmp_path: Path, order: Order
 ) -> None:
