@@ -17,13 +17,10 @@ of a plan for one state of the lake and of the log.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 
 from lakeingest.errors import FencedError, TransientError, UnavailableError, was_interrupted
-
-_LOG = logging.getLogger(__name__)
 
 PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Pauses before the second attempt and each later one. Half a minute in all: a broker restarts.
@@ -81,7 +78,6 @@ class Attempts:
             return failure
         pause = PAUSES_SECONDS[self.failures]
         self.failures += 1
-        _LOG.warning("%s Trying again in %.0f s.", failure, pause)
         self._warn(f"Tried again after: {failure}")
         self._sleep(pause)
         return None

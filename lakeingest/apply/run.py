@@ -98,8 +98,7 @@ class PipelineRun:
         self._run = uuid.uuid4().hex
         self._log = pipeline_log(config, source, schemas)
         self._spec = self._log.spec
-        self._warnings = Warnings()
-        self._warnings.add(*config.warnings)
+        self._warnings = Warnings(config.warnings, logs=True)
         refuse_unfenced(spark, config)
         self._sink = open_sink(spark, config)
         self._ledger = open_ledger(spark, config, self._run)
@@ -314,7 +313,7 @@ class PipelineRun:
     def _without_batches(self, window: Window, state: LakeState) -> tuple[LakeState, bool]:
         unfinished = window.is_unfinished(state.through)
         if not unfinished:
-            if window.cut_over is not None:
+            if window.cut_over is not None and state.through is None:
                 return self._open_epoch(window.cut_over, state), True
             names, uncounted = self._config.source.names, self._config.uncounted_collections
             lacking = refuse_stall(window, self._patience, names, uncounted)
@@ -330,7 +329,7 @@ class PipelineRun:
         fills = fills_new_table(window, state.head)
         is_due_now = fills or is_due(state.head, behind, clock_ms())
         if not (unfinished and fills) and state.through is None and is_due_now:
-            if window.redelivered and (fills or window.contents.has_redelivered()):
+            if window.redelivered and (fills or window.contents.redelivered()):
                 return self._write(window.redelivered(), state), True
             progress = partial(progress_alone, behind=behind, run=self._run)
             return self._publish_alone(progress, state), True

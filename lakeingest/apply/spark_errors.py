@@ -54,7 +54,8 @@ def spark_errors_of(collection: str) -> Iterator[None]:
         if NOT_AN_INSERT in text:
             message = (
                 f"Table '{collection}' has no key and is only appended to, but a row of it was "
-                "updated or deleted. Nothing of this batch was published. Load it anew with "
+                "updated, deleted or sent again by an incremental snapshot. Nothing of this batch "
+                "was published. Load it anew with "
                 f"lakeingest.table.{collection}.keyless=full-row, or give it a primary key."
             )
             raise DataError(message) from None

@@ -15,6 +15,7 @@ from lakeingest.config.model import PipelineConfig
 from lakeingest.config.spelling import nearest
 from lakeingest.errors import DataError
 from lakeingest.ledger.delta import DeltaLedger
+from lakeingest.plan.end_positions import is_placed
 from lakeingest.plan.row_boundaries import is_by_rows
 from lakeingest.topic_names import TopicNames
 from lakeingest.transaction.completeness import NO_WHOLE_INCARNATION
@@ -109,7 +110,7 @@ def refuse_stall(
         raise _compressed_error(incomplete)
     if incomplete is None or not patience.over(incomplete):
         return None
-    if patience.stops or not incomplete.lacks_rows:
+    if patience.stops or not _can_be_in_part(window, incomplete):
         timeout = patience.timeout_seconds
         topic = names.topic(incomplete.collection or "")
         broken = _first_broken(window.contents, topic)
@@ -122,12 +123,23 @@ def refuse_stall(
     return incomplete
 
 
+def _can_be_in_part(window: Window, incomplete: IncompleteTransaction) -> bool:
+    """Return whether a transaction can be published in part.
+
+    Its END must be there, and have a position of its own: if its rows give it one, those that come
+    later cannot be told from rows of a transaction without END.
+    """
+    placed_by_rows = window.in_the_way is not None and is_placed(window.in_the_way.position)
+    return incomplete.lacks_rows and not placed_by_rows
+
+
 def in_part_warning(incomplete: IncompleteTransaction) -> str:
     """Return the warning of a transaction that is published without the rows that it lacks."""
     return (
         f"Transaction {incomplete.transaction} is published in part ({incomplete.reason})"
-        f"{_counts(incomplete)} ({_IN_PART}). Rows that still come are applied late; if they are "
-        "lost, take an incremental snapshot of its tables (guide page 'operations')."
+        f"{_counts(incomplete)} ({_IN_PART}). If the rows still come, they are applied by their "
+        "positions alone: load its tables anew then (lakeingest reload). If they are lost, repair "
+        "the tables (guide page 'operations')."
     )
 
 

@@ -48,18 +48,25 @@ def message(text: str) -> None:
     sys.stderr.flush()
 
 
+_logged: set[str] = set()
+"""What was logged to this process's stderr."""
+
+
 class LogToMessages(logging.Handler):
     """Write what lakeingest logs as a message: Python's own handler would not replace secrets."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record to stderr."""
-        message(f"{record.levelname.lower()}: {record.getMessage()}")
+        text = record.getMessage()
+        _logged.add(text)
+        message(f"{record.levelname.lower()}: {text}")
 
 
 def warn(warnings: Iterable[str]) -> None:
-    """Write warnings to stderr, one a line."""
+    """Write warnings to stderr, one a line, but for those that a run has logged as they came."""
     for warning in warnings:
-        message(f"warning: {warning}")
+        if scrub(warning) not in _logged:
+            message(f"warning: {warning}")
 
 
 def csv_line(cells: Iterable[str | None]) -> str:
@@ -113,8 +120,10 @@ def write_table(
 def write_facts(facts: Mapping[str, object], output: OutputFormat) -> None:
     """Write named values: a two-column table, one JSON object, or CSV of ``name,value``.
 
-    A nested mapping stays nested in JSON; the other formats join its names with dots.
+    A nested mapping stays nested in JSON; the other formats join its names with dots. Known secrets
+    are replaced.
     """
+    facts = {name: _scrubbed(value) for name, value in facts.items()}
     if output is OutputFormat.JSON:
         write_lines([json.dumps(facts, default=str, ensure_ascii=False)])
         return
@@ -123,6 +132,16 @@ def write_facts(facts: Mapping[str, object], output: OutputFormat) -> None:
         write_csv(("name", "value"), rows)
     else:
         write_table(("name", "value"), rows, widest=_WHOLE)
+
+
+def _scrubbed(value: object) -> object:
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, Mapping):
+        return {scrub(str(name)): _scrubbed(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_scrubbed(item) for item in value]
+    return value
 
 
 def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterable[tuple[str, str | None]]:

@@ -96,7 +96,7 @@ def without_open_transactions(boundaries: DataFrame) -> DataFrame:
 
 def position_without_offset(end_position: str) -> str:
     """Return the part of an END's position that is the same when the END is redelivered."""
-    return end_position[:-COMPONENT_WIDTH] if _is_placed(end_position) else end_position
+    return end_position[:-COMPONENT_WIDTH] if is_placed(end_position) else end_position
 
 
 def release_limit(frontier: str) -> str:
@@ -106,10 +106,11 @@ def release_limit(frontier: str) -> str:
         frontier: Position of the last END that was released. If rows gave this position, another
             transaction with the same commit may follow.
     """
-    return frontier[:COMMIT_WIDTH] if _is_placed(frontier) else frontier
+    return frontier[:COMMIT_WIDTH] if is_placed(frontier) else frontier
 
 
-def _is_placed(end_position: str) -> bool:
+def is_placed(end_position: str) -> bool:
+    """Return whether rows gave an END its position."""
     return end_position.startswith(_ABOVE_ROWS, COMMIT_WIDTH)
 
 

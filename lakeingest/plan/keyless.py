@@ -52,7 +52,9 @@ def keyless_rows(rows: DataFrame, table: TableSpec, spec: PipelineSpec) -> DataF
     """
     after = _whole_side(rows, table, spec, "after").withColumnRenamed("row", "_after")
     if table.keyless is Keyless.APPEND:
-        inserted = F.col("op").isin("c", "r")
+        # An incremental snapshot sends rows again that are there, at places of its own.
+        is_new = ~F.coalesce(F.col("snapshot") == "incremental", F.lit(False))
+        inserted = F.col("op").isin("c", "r") & is_new
         whole = F.when(inserted, F.col("_after")).otherwise(F.raise_error(F.lit(NOT_AN_INSERT)))
         inserts = after.withColumn("row", whole).drop("_after")
         key = _hash(F.col("position"), _json("row"), _number())

@@ -45,7 +45,15 @@ def ingest_in_small_windows(
 ) -> Readings:
     """Run over recorded events in small batches and windows."""
     limits = {"batch_max_events": "1000", "window_max_records": "3000"}
-    readings, read, write = Readings(), read_window, BatchWriter.write
+    readings = Readings()
+    record(monkeypatch, readings)
+    run_pipeline(spark, load_config(run.configuration(folder / "lake", **limits)))
+    return readings
+
+
+def record(monkeypatch: pytest.MonkeyPatch, readings: Readings) -> None:
+    """Record the readings of runs from now on."""
+    read, write = read_window, BatchWriter.write
 
     def reading_window(*arguments: Any) -> Window | None:
         beside = threading.current_thread() is not threading.main_thread()
@@ -58,8 +66,6 @@ def ingest_in_small_windows(
 
     monkeypatch.setattr(prefetch, "read_window", reading_window)
     monkeypatch.setattr(BatchWriter, "write", writing)
-    run_pipeline(spark, load_config(run.configuration(folder / "lake", **limits)))
-    return readings
 
 
 def test_the_next_window_is_read_while_this_one_is_written_and_every_publication_is_a_commit(

@@ -70,10 +70,10 @@ def test_what_waits_for_its_transaction_is_read_again(kind: str) -> None:
 
 def test_rows_of_released_transactions_make_progress_due_and_are_known_by_their_offsets() -> None:
     window = looked_at(Kind.ROW)
-    assert not window.contents.has_redelivered()
+    assert not window.contents.redelivered()
     (row,) = window.contents.portions
     again = replace(window, contents=Contents((replace(row, first_new=None),)))
-    assert again.contents.has_redelivered()
+    assert again.contents.redelivered()
     assert frontier_behind(again, BEHIND, 0).offsets == {"px.a": {0: 150}}
 
 

@@ -13,6 +13,7 @@ from lakeingest.apply.choice.reload import Reloading
 from lakeingest.apply.choice.reloading import refuse_source
 from lakeingest.apply.inspect.explain import State, explain_pipeline
 from lakeingest.errors import ConfigError, UsageError
+from lakeingest.ledger.publication import Frontier
 from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog, topic_of
 
@@ -48,7 +49,7 @@ def test_a_source_whose_rows_alone_have_places_is_refused(tmp_path: Path) -> Non
     log = WrittenLog(tmp_path / "log", "oracle")
     log.put(replace(row(A, 1, 1, 1, 10), source={"schema": "public", "table": "a"}))
     with pytest.raises(UsageError, match="does not say where a transaction stands"):
-        refuse_source(log.configured(tmp_path / "lake"))
+        refuse_source(log.configured(tmp_path / "lake"), Frontier())
 
 
 @pytest.mark.slow

@@ -398,6 +398,10 @@ def test_ordering_columns_are_the_pipelines_or_a_tables() -> None:
             f"{TIMEOUT_ACTION}=apply-partial needs lakeingest.commit.mode=grouped",
         ),
         (
+            IN_PART | {MODE: "metadata", "lakeingest.table.public.carts.keyless": "append"},
+            f"{TIMEOUT_ACTION}=apply-partial needs a key in every table (public.carts: none)",
+        ),
+        (
             EACH | ONE_BY_ONE,
             "lakeingest.commit.max.transactions, lakeingest.commit.mode=per-transaction need "
             f"{MODE}=metadata; set that, or remove them",

@@ -93,7 +93,7 @@ def reload_tables(
         state = LakeState(head, _earlier_loads(sink, names))
         records = None
         if not undo:
-            refuse_source(config)
+            refuse_source(config, head.frontier)
             refuse_replacing(config, publication)
             records = _records(own, config, publication, names, state)
         choice = TableChoice(ledger, sink, names, interrupts=True)

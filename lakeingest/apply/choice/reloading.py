@@ -26,7 +26,7 @@ from lakeingest.apply.next_publication import next_publication
 from lakeingest.config.model import PipelineConfig
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.folders import TOMBSTONES
-from lakeingest.ledger.publication import Publication, Reload
+from lakeingest.ledger.publication import Frontier, Publication, Reload
 from lakeingest.topic_names import TopicNames
 
 _Value = TypeVar("_Value")
@@ -104,8 +104,12 @@ def with_reloads_undone(head: Publication, names: Collection[str], run: str) -> 
     )
 
 
-def refuse_source(config: PipelineConfig) -> None:
+def refuse_source(config: PipelineConfig, frontier: Frontier) -> None:
     """Stop where the rows of a topic cannot be placed once more among those of the lake.
+
+    Args:
+        config: The pipeline.
+        frontier: That of the lake.
 
     Raises:
         UsageError: There are no transactions, or the rows alone give them their places.
@@ -116,7 +120,7 @@ def refuse_source(config: PipelineConfig) -> None:
             f"a table has all rows again: {NEW_LAKE}"
         )
         raise UsageError(problem)
-    refuse_unplaced_ends(config.source, NEW_LAKE)
+    refuse_unplaced_ends(config.source, frontier, NEW_LAKE)
 
 
 def refuse_replacing(config: PipelineConfig, head: Publication) -> None:

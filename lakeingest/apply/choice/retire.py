@@ -139,6 +139,6 @@ def _unread(
         unread = [part for part in ranges.data if part.topic == retired.topic]
         has_rows = not source.read(unread).where(F.col("value").isNotNull()).isEmpty()
         if has_rows and config.source.is_whole:
-            refuse_unplaced_ends(config.source, OWN_LAKE)
+            refuse_unplaced_ends(config.source, publication.frontier, OWN_LAKE)
             refuse_unnamed_rows(config, source, unread, [state], OWN_LAKE)
     return count, has_rows

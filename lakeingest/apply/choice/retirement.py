@@ -211,7 +211,7 @@ def refuse_undoing(head: Publication, name: str) -> None:
         raise UsageError(problem)
 
 
-def refuse_unplaced_ends(source: SourceConfig, instead: str) -> None:
+def refuse_unplaced_ends(source: SourceConfig, frontier: Frontier, instead: str) -> None:
     """Stop where rows alone give transactions their places, and rows of old ones are to be read.
 
     Another transaction may have the place of the last one that was applied, and its rows could not
@@ -220,6 +220,7 @@ def refuse_unplaced_ends(source: SourceConfig, instead: str) -> None:
 
     Args:
         source: The pipeline's source.
+        frontier: That of the lake.
         instead: What the user can do.
 
     Raises:
@@ -231,10 +232,13 @@ def refuse_unplaced_ends(source: SourceConfig, instead: str) -> None:
             f"table's rows were applied: {instead}"
         )
         raise UsageError(problem)
-    if FAMILIES[source.connector].end_position is None:
+    in_file_order = any(epoch.in_file_order for epoch in frontier.epochs)
+    if FAMILIES[source.connector].end_position is None or in_file_order:
+        which = " (GTIDs with tags)" if in_file_order else ""
         problem = (
-            f"the transaction topic of {source.connector} does not say where a transaction stands, "
-            f"so rows of the last one that was applied cannot be told from later ones: {instead}"
+            f"the transaction topic of {source.connector}{which} does not say where a transaction "
+            "stands, so rows of the last one that was applied cannot be told from later ones: "
+            f"{instead}"
         )
         raise UsageError(problem)
 

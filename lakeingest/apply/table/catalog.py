@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -15,6 +16,7 @@ from lakeingest.apply.table.partition import resolve_partition
 from lakeingest.apply.table.resolve import table_spec
 from lakeingest.apply.table.settings import TableBefore, TableSettings
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.redaction import scrub
 from lakeingest.connectors import CONNECTORS
 from lakeingest.decode.columns import declared_columns
 from lakeingest.decode.encodings import Encodings
@@ -28,6 +30,8 @@ from lakeingest.sink.contract import Sink, TableState
 from lakeingest.sink.schema_change import schema_change
 from lakeingest.widening import widens
 
+_LOG = logging.getLogger(__name__)
+
 _CREATED = 0
 """Version of a table that a batch creates."""
 
@@ -35,16 +39,26 @@ _CREATED = 0
 class Warnings:
     """Collects each warning once, in order; tables report from several threads."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, given: Iterable[str] = (), *, logs: bool = False) -> None:
+        """Begin with the warnings that were given before.
+
+        Args:
+            given: These warnings.
+            logs: Whether to log new ones at once: a continuous run has no end to tell them at, and
+                one that stops with an error tells only that.
+        """
         self._lock = Lock()
-        self._texts: dict[str, None] = {}
+        self._texts = dict.fromkeys(given)
+        self._logs = logs
 
     def add(self, *texts: str) -> None:
         """Add the warnings that are not there already."""
         with self._lock:
             for text in texts:
-                self._texts.setdefault(text)
+                if text not in self._texts:
+                    self._texts[text] = None
+                    if self._logs:
+                        _LOG.warning("%s", scrub(text))
 
     def all(self) -> tuple[str, ...]:
         """Return the warnings so far."""

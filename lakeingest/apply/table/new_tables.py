@@ -53,15 +53,17 @@ class FirstSeen:
         """Return the lake's state with the states of the window's tables.
 
         Raises:
-            ConfigError: A row's table is retired; a topic's rows would not be counted for their
-                table; settings name a topic instead of its table; two tables would share a folder;
-                somebody else's files lie in the folder of a table; or see ``lake.with_tables``.
+            ConfigError: A row's table is retired, or another connector's; a topic's rows would not
+                be counted for their table; settings name a topic instead of its table; two tables
+                would share a folder; somebody else's files lie in the folder of a table; or see
+                ``lake.with_tables``.
             DataError, FencedError: See ``lake.with_tables``.
         """
         rows = list(window.contents.of(Kind.ROW, Kind.SNAPSHOT, Kind.TRUNCATE))
         places = sorted({(row.collection, row.where.topic) for row in rows})
         names = sorted({name for name, _ in places})
         self._refuse_retired(places, state.head)
+        self._refuse_other_connector(places)
         self._refuse_renamed(places)
         self._refuse_other_settings({*names, *state.head.tables}, names)
         self._refuse_one_folder({*names, *state.tables, *state.head.tables})
@@ -78,6 +80,26 @@ class FirstSeen:
                     f"Topic '{topic}' holds rows of table '{name}', which is retired since batch "
                     f"{head.retired[name].batch}. Take the topic out (lakeingest.source.topics), "
                     f"or take the table up again: lakeingest retire CONFIG '{name}' --undo. "
+                    "Nothing of this window was written."
+                )
+                raise ConfigError(message)
+
+    def _refuse_other_connector(self, places: Sequence[tuple[str, str]]) -> None:
+        """Raise an error before rows of another database are mixed into a table.
+
+        A connector whose prefix begins with this one's (``shop``, ``shop.eu``) has topics of this
+        prefix, too, and its rows name tables that may be ours.
+        """
+        names = self._config.source.names
+        for name, topic in places:
+            own = names.topic(name)
+            ending = own.removeprefix(names.prefix)
+            if topic != own and topic.endswith(ending):
+                message = (
+                    f"Topic '{topic}' holds rows of table '{name}', whose topic is '{own}': it is "
+                    f"of another connector, whose topic.prefix '{topic.removesuffix(ending)}' "
+                    "begins with this one's. List the topics of this connector in "
+                    "lakeingest.source.topics, or match them by lakeingest.source.topic.pattern. "
                     "Nothing of this window was written."
                 )
                 raise ConfigError(message)

@@ -81,10 +81,14 @@ class Contents:
         """Return the portions of these kinds."""
         return (portion for portion in self.portions if portion.kind in kinds)
 
-    def has_redelivered(self) -> bool:
-        """Return whether rows belong to transactions that were released before."""
+    def redelivered(self) -> frozenset[str]:
+        """Return the tables with rows of transactions that were released before."""
         rows = self.of(Kind.ROW, Kind.TRUNCATE)
-        return any(row.first_new is None or row.first_new > row.first_offset for row in rows)
+        return frozenset(
+            row.collection
+            for row in rows
+            if row.first_new is None or row.first_new > row.first_offset
+        )
 
     def has_snapshot(self) -> bool:
         """Return whether there are rows of an initial snapshot."""

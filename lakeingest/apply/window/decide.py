@@ -126,11 +126,12 @@ def decide(facts: WindowFacts, frontier: Frontier, bounds: Bounds) -> Resnapshot
     incomplete, complete = (None, ()) if phase is Phase.LOADING else _prefix(facts, frontier)
     # A partition's last snapshot rows may arrive after the marker in another one. Nothing counts
     # them. So require a whole transaction, which was written after them.
+    any_whole = any(end.offset not in facts.in_part for end in complete)
     snapshot = phase is Phase.LOADED and (
-        bool(complete) or proven_by_marks(facts.contents, facts.ranges_read, facts.topics)
+        any_whole or proven_by_marks(facts.contents, facts.ranges_read, facts.topics)
     )
     loading = phase is not Phase.STREAMING and not snapshot
-    cuts = _cuts(complete, facts.ranges, bounds)
+    cuts = () if loading else _cuts(complete, facts.ranges, bounds)
     return Release(
         snapshot,
         cuts,

@@ -53,7 +53,10 @@ def ends_again(log: PipelineLog, ranges: WindowRanges, frames: WindowFrames) -> 
     alone = frames.boundaries.join(counted, "end_offset", "left_semi").join(
         with_rows, "end_offset", "left_anti"
     )
-    earlier = window_metadata(log.read([replace(part, start=start, end=part.start)]), log.spec)
+    if alone.isEmpty():
+        return frozenset()
+    records = log.read_and_learn([replace(part, start=start, end=part.start)])
+    earlier = window_metadata(records, log.spec)
     released = earlier.where(F.col("status") == "END").select(
         FAMILIES[log.spec.connector].transaction_key(F.col("id")).alias("transaction_key")
     )

@@ -83,12 +83,6 @@ class WindowFrames:
     changes: DataFrame
     below: str
 
-    def whole(self, in_part: Collection[int]) -> DataFrame:
-        """Return ``boundaries`` without the transactions that may lack rows (``Bounds``)."""
-        if not in_part:
-            return self.boundaries
-        return self.boundaries.where(~F.col("end_offset").isin(*in_part))
-
     def begin_stats(
         self, cuts: Sequence[Cut], format_: WireFormat, *, snapshot: bool
     ) -> Callable[[], Sequence[BatchStats]]:
@@ -154,7 +148,7 @@ def gather(
         changes = local_checkpoint(with_end_offset(decoded, fresh))
         frames = WindowFrames(metadata, ended, fresh, changes, below)
         # Nothing but END counts rows.
-        counting = partial(first_short, changes, frames.whole(bounds.in_part), log.counted)
+        counting = partial(first_short, changes, fresh, log.counted, bounds.in_part)
         short = _none if spec.by_rows else counting
         with in_background(short) as pending_short:
             markers = pending_ends()
@@ -255,7 +249,7 @@ def _with_rows(
     frames: WindowFrames,
     log: PipelineLog,
     frontier: Frontier,
-    in_part: Collection[int],
+    in_part: frozenset[int],
 ) -> tuple[WindowFacts, WindowFrames]:
     """Add what takes questions of its own, in the few windows that raise them."""
     initial = not frontier.streaming
@@ -267,17 +261,17 @@ def _with_rows(
     if initial:
         # After the reading: a topic that was made meanwhile may hold rows of the snapshot.
         facts = replace(facts, topics=frozenset(log.source.topics()))
-    if in_part:
+    if not in_part.isdisjoint(end.offset for end in facts.ends_behind(frontier)):
         lacking = frames.boundaries.where(F.col("end_offset").isin(*in_part))
         facts = replace(facts, in_part=missing_rows(frames.changes, lacking, log.counted))
     if facts.has_repeats(frontier):
-        changes, fresh = frames.changes, frames.whole(in_part)
+        changes, fresh = frames.changes, frames.boundaries
         records = log.read(facts.ranges.data)
         unresumed = without_row_after_begin(
             changes, fresh, log.counted, frames.metadata, records, log.spec
         )
-        once = local_checkpoint(rows_by_place(changes, frames.boundaries))
+        once = local_checkpoint(rows_by_place(changes, fresh))
         frames = replace(frames, changes=once)
-        interrupted = first_interrupted(once, fresh, log.counted, unresumed)
+        interrupted = first_interrupted(once, fresh, log.counted, unresumed, in_part)
         facts = replace(facts, interrupted=interrupted)
     return facts, frames

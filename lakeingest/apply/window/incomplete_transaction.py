@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +19,7 @@ from lakeingest.transaction.completeness import (
     incomplete_transactions,
     without_whole_incarnation,
 )
+from lakeingest.transaction.compressed_detection import SHARED_PLACE
 from lakeingest.transaction.cut import first_later_end, first_overtaking, read_past
 
 NO_END = "the END of a later transaction is on the transaction topic, its own is not before it"
@@ -58,18 +59,29 @@ class IncompleteTransaction:
 
 
 def first_short(
-    changes: DataFrame, boundaries: DataFrame, counted: Column
+    changes: DataFrame, boundaries: DataFrame, counted: Column, in_part: Collection[int]
 ) -> IncompleteTransaction | None:
-    """Return the first transaction that ``completeness.incomplete_transactions`` finds."""
-    incomplete = _first(incomplete_transactions(changes, boundaries, counted))
+    """Return the first transaction that ``completeness.incomplete_transactions`` finds.
+
+    Args:
+        changes: ``CHANGE`` with ``end_offset``.
+        boundaries: ``BOUNDARY``.
+        counted: Condition over ``data_collection``.
+        in_part: See ``Bounds``.
+    """
+    incomplete = _first(incomplete_transactions(changes, boundaries, counted), in_part)
     if incomplete is not None and incomplete.reason == TOO_FEW_PLACES:
         # Rare (a COPY into a table without a key, or rows under way): worth a job of its own.
-        incomplete = _first(incomplete_by_incarnation(changes, boundaries, counted))
+        incomplete = _first(incomplete_by_incarnation(changes, boundaries, counted), in_part)
     return incomplete
 
 
 def first_interrupted(
-    changes: DataFrame, boundaries: DataFrame, counted: Column, unresumed: DataFrame
+    changes: DataFrame,
+    boundaries: DataFrame,
+    counted: Column,
+    unresumed: DataFrame,
+    in_part: Collection[int],
 ) -> IncompleteTransaction | None:
     """Return the first transaction with a repeated BEGIN of which rows are missing.
 
@@ -78,8 +90,10 @@ def first_interrupted(
         boundaries: ``BOUNDARY``.
         counted: Condition over ``data_collection``.
         unresumed: Result of ``plan.window.without_row_after_begin``.
+        in_part: See ``Bounds``.
     """
-    return _first(without_whole_incarnation(changes, boundaries, counted).unionByName(unresumed))
+    interrupted = without_whole_incarnation(changes, boundaries, counted).unionByName(unresumed)
+    return _first(interrupted, in_part)
 
 
 def missing_rows(
@@ -132,7 +146,11 @@ def first_without_end(
     return IncompleteTransaction(offset, NO_END, transaction)
 
 
-def _first(incomplete_rows: DataFrame) -> IncompleteTransaction | None:
+def _first(incomplete_rows: DataFrame, in_part: Collection[int]) -> IncompleteTransaction | None:
+    if in_part:
+        # Of rows in no certain order nothing may be published, however few there are.
+        blocks = ~F.col("end_offset").isin(*in_part) | (F.col("reason") == SHARED_PLACE)
+        incomplete_rows = incomplete_rows.where(blocks)
     row = incomplete_rows.orderBy("end_offset", "collection").first()
     if row is None:
         return None

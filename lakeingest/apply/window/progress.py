@@ -83,10 +83,9 @@ def fills_new_table(window: Window, head: Publication) -> bool:
         window: A window that gave no batch.
         head: The newest publication.
     """
-    names = {portion.collection for portion in window.contents.of(*_WAITING)}
-    new = names - head.tables.keys()
-    if not window.contents.has_redelivered():
-        new &= head.reloads.keys()
+    released = window.contents.redelivered()
+    of_snapshot = {portion.collection for portion in window.contents.of(Kind.SNAPSHOT)}
+    new = (released - head.tables.keys()) | ((released | of_snapshot) & head.reloads.keys())
     return window.redelivered is not None and bool(new)
 
 

@@ -55,7 +55,7 @@ def cut_whole_transactions(
     if decision.cuts or decision.snapshot or not frontier.end_position:
         return window
     contents = gathered.facts.contents
-    if not (contents.has_redelivered() or contents.has_snapshot()):
+    if not (contents.redelivered() or contents.has_snapshot()):
         return window
     # This batch has no END. It has every row below the frontier.
     redelivery = Cut(frontier.end_offset + 1, frontier.end_offset, gathered.frames.below, 0, 0)

@@ -132,12 +132,8 @@ def _order(config: PipelineConfig) -> Iterator[str]:
         )
     if source.transaction_mode == "boundary":
         yield from _boundary(config)
-    if config.commit_mode != "grouped" and config.transaction_timeout_action != "stop":
-        yield (
-            f"{_TIMEOUT_ACTION.format(config.transaction_timeout_action)} needs "
-            "lakeingest.commit.mode=grouped: the version of a transaction never gets rows that "
-            "come later"
-        )
+    if config.transaction_timeout_action != "stop":
+        yield from _in_part(config)
     if source.is_whole:
         return
     if facts.epochs_by_ends and not source.ordering_columns:
@@ -156,6 +152,22 @@ def _order(config: PipelineConfig) -> Iterator[str]:
         yield (
             f"{', '.join(needing)} {need} lakeingest.transaction.mode=metadata; "
             f"set that, or remove {them}"
+        )
+
+
+def _in_part(config: PipelineConfig) -> Iterator[str]:
+    """Yield a message for each setting by which rows that come late would be lost or doubled."""
+    action = _TIMEOUT_ACTION.format(config.transaction_timeout_action)
+    if config.commit_mode != "grouped":
+        yield (
+            f"{action} needs lakeingest.commit.mode=grouped: the version of a transaction never "
+            "gets rows that come later"
+        )
+    keyless = sorted(name for name, table in config.tables.items() if table.keyless != "stop")
+    if keyless:
+        yield (
+            f"{action} needs a key in every table ({', '.join(keyless)}: none): a row without one "
+            "that comes later cannot be told from other rows"
         )
 
 

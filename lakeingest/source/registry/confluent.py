@@ -164,16 +164,21 @@ class ConfluentRegistry:
     def _ask(self, action: str, question: _Question[_Answer]) -> _Answer:
         pause = self._pause_seconds
         for retries_left in range(self._retries, -1, -1):
-            troubles = []
+            troubles, absent = [], None
             for url in self._urls:
                 try:
                     answer = self._ask_address(url, question)
                 except _TroubleError as trouble:
                     troubles.append(trouble)
+                except _NotFoundError as error:
+                    # Another address may have read what this one has not yet.
+                    absent = error
                 else:
                     # From now on, try the good address first.
                     self._urls = (url, *(other for other in self._urls if other != url))
                     return answer
+            if absent is not None and not troubles:
+                raise absent
             details = "; ".join(map(str, troubles))
             if not retries_left or not any(trouble.passing for trouble in troubles):
                 break
