@@ -66,8 +66,8 @@ class Log(WrittenLog):
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
     """Two transactions and a row of a third one, in a log that goes on."""
 
-    def endless(*arguments: Any, **_: Any) -> Any:
-        return bounds_of(*arguments, final=False)
+    def endless(*arguments: Any) -> Any:
+        return replace(bounds_of(*arguments), final=False)
 
     monkeypatch.setattr(run, "bounds_of", endless)
     made = Log(tmp_path / "log", "postgresql", run="first")
