@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeingest.engine.few_rows import in_session
-from lakeingest.frame_schemas import MetadataColumns
+from lakeingest.frame_schemas import OURS, MetadataColumns
 from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset, TableState
 
@@ -46,9 +46,9 @@ def above_tombstones(
         names: Names of the metadata columns.
     """
     newest = tombstones.groupBy(*all_named(changeset.key)).agg(
-        F.max(names.position).alias("_deleted_at")
+        F.max(names.position).alias(f"{OURS}deleted_at")
     )
-    position, deleted_at = F.col(names.position), F.col("_deleted_at")
+    position, deleted_at = F.col(names.position), F.col(f"{OURS}deleted_at")
     # After a crash between the two commits, the tombstone's own delete is redelivered.
     same_delete = F.col(names.deleted) & (position == deleted_at)
     applies = deleted_at.isNull() | (position > deleted_at) | same_delete

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, DoubleType, LongType
 
 from lakeingest.errors import DataError
 from lakeingest.sink.contract import Changeset
 from tests.forms import HARD, sinks_and_deletes
-from tests.sink.conftest import Lakes
+from tests.sink.conftest import SINKS, Lakes
 from tests.sink.lake import COLLECTION, DDL, Lake, Payload, delete, insert, update
 
 # Real Delta and Hudi commits, some seconds each.
@@ -64,6 +68,19 @@ def test_a_value_that_is_nowhere_is_null_in_a_column_that_is_no_more(lakes: Lake
     )
     lake.state = lake.sink.apply(changes, lake.note(2), before)
     assert lake.live("n", "body") == {1: (2, "a"), 2: (2, None)}
+
+
+def test_a_table_at_a_relative_path_gets_its_first_timestamp_without_time_zone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    new_sink, root = SINKS["delta"], os.path.relpath(tmp_path)
+    lake = Lake(spark, lambda **options: new_sink(spark, root, **options), {})
+    lake.apply(insert(1, 1))
+    lake.apply(
+        insert(2, 2, noon=datetime.fromisoformat("2026-01-02T12:00:00")),
+        ddl=f"{DDL}, noon TIMESTAMP_NTZ",
+    )
+    assert lake.live("noon") == {1: (None,), 2: (datetime.fromisoformat("2026-01-02T12:00:00"),)}
 
 
 def test_types_are_widened_without_loss_or_refused_and_a_wider_key_keeps_its_tombstones(
