@@ -22,8 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.soak]
 def test_a_run_killed_while_it_maintains_a_table_ends_with_the_same_tables(
     spark: SparkSession, tmp_path: Path, tables: dict[str, str]
 ) -> None:
-    # A run maintains the tables behind each window. So each of them is a moment to kill.
-    every = {"lakeingest.maintain.batches": "1", "lakeingest.window.max.records": "400"}
+    # A run maintains the tables behind each window. So each of them is a moment to kill: a window
+    # has one batch, and few are left when the last kill is over.
+    every = {"lakeingest.maintain.batches": "1", "lakeingest.window.max.records": "150"}
     run = short_run(tmp_path / "log", 150, *TABLES)
     # A copy-on-write table has nothing to compact: it gets no version to publish.
     all_of_them = tables != COPY_ON_WRITE
