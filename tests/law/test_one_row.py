@@ -38,8 +38,8 @@ def test_a_source_may_name_its_columns_as_our_frames_do(tables: Tables) -> None:
         table.one(steps.sent(*batch))
     assert sorted(table.live("id", "n", "body")) == [(1, 7, "first"), (3, 1, "first")]
     # What comes again meets tombstones where rows are removed.
-    for batch in ((6,), (2, 4)):
-        table.one(steps.sent(*batch))
+    for again in ((6,), (2, 4)):
+        table.one(steps.sent(*again))
     assert table.live("id") == []
 
 
