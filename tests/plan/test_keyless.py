@@ -35,6 +35,7 @@ ROW: dict[str, Any] = {"n": 1, "at": 1_700_000_000_000_001, "t": None}
 
 def event(op: str, row: Any, before: Any = None, *, lsn: int = 110, order: int = 1) -> Any:
     whole = postgresql_event(op=op, lsn=lsn, before=100)
+    whole["source"]["snapshot"] = "incremental" if op == "r" else "false"
     whole["transaction"]["total_order"] = order
     return {**whole, "before": before, "after": row}
 
@@ -279,7 +280,9 @@ A_PART = "Table 'public.a', column 't': a change leaves a value out.*Give the ta
 NO_ROW = (
     "Table 'public.a' has no key, and an update or a delete of it does not say what the row was"
 )
-NO_INSERT = "Table 'public.a' has no key and is only appended to, but a row of it was updated or"
+NO_INSERT = (
+    "Table 'public.a' has no key and is only appended to, .* updated, deleted or sent again by"
+)
 REFUSED = {
     # Oracle's LOBs, SQL Server's (max) types.
     "a placeholder is no part of the row before": (Keyless.FULL_ROW, "u", NEW, LEFT_OUT, A_PART),
@@ -288,6 +291,7 @@ REFUSED = {
     "a delete says what the row was": (Keyless.FULL_ROW, "d", None, None, NO_ROW),
     "no update comes where rows are appended": (Keyless.APPEND, "u", ROW, ROW, NO_INSERT),
     "no delete comes where rows are appended": (Keyless.APPEND, "d", None, ROW, NO_INSERT),
+    "no row comes again where rows are appended": (Keyless.APPEND, "r", ROW, None, NO_INSERT),
 }
 """Policy, operation, row after and before, and what is said of it."""
 
