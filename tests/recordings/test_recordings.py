@@ -137,7 +137,7 @@ def test_where_rows_are_hidden_each_publication_is_a_commit_and_the_tables_the_d
 @pytest.mark.parametrize(
     ("table_type", "batch", "end"),
     [
-        ("MERGE_ON_READ", 500, 90),
+        further("MERGE_ON_READ", 500, 90),
         further("COPY_ON_WRITE", 100_000, None),
         further("MERGE_ON_READ", 5_000, None),
     ],
