@@ -33,7 +33,7 @@ def transactions_first(where: TopicPartition) -> tuple[bool, str, int]:
 @pytest.mark.parametrize(
     ("order", "end"),
     [
-        (transactions_first, 100),
+        further(transactions_first, 100),
         further(transactions_first, None),
         further(transactions_last, None),
     ],
