@@ -1,6 +1,6 @@
 """The law of the merge payload (DESIGN §7): order, repetition and cuts do not matter.
 
-Hundreds of random histories share a table and go through the real way. A failure prints the seed
+Dozens of random histories share a table and go through the real way. A failure prints the seed
 and the smallest history that shows it.
 """
 
@@ -20,7 +20,7 @@ from tests.sink.conftest import treat_as_large
 # Real Delta commits, some seconds each.
 pytestmark = pytest.mark.slow
 
-HISTORIES = 200
+HISTORIES = 80
 ROUNDS = 2
 TRANSACTIONS = 3
 KILLED_AFTER = 1
