@@ -27,7 +27,7 @@ OLD, BARE = (ID, NOTE), (ID, column("n", "int64"))
 # What differs between the formats is in tests/sink.
 FORMATS = pytest.mark.parametrize(
     ("format_", "partition"),
-    [("delta", ""), further("hudi", ""), further("delta", "note"), further("hudi", "note")],
+    [further("delta", ""), further("hudi", ""), further("delta", "note"), further("hudi", "note")],
 )
 
 
@@ -165,7 +165,7 @@ def price(precision: int, scale: int, default: int) -> dict[str, object]:
     return column("price", "bytes", name=name, parameters=parameters, default=cents(default))
 
 
-@pytest.mark.parametrize("form", ["json-schema", further("avro")])
+@pytest.mark.parametrize("form", [further("json-schema"), further("avro")])
 def test_a_batch_with_two_scales_and_units_reads_each_record_and_default_by_its_own(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
