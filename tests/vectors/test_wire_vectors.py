@@ -94,6 +94,7 @@ def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
     assert found == [second, {300: ("T1-1",), 302: ("T1-2",), 304: ("T1-3",), **second}]
 
 
+@pytest.mark.soak
 def test_a_snapshot_by_signal_amid_updates_and_a_column_added_later_are_right(
     lake: Callable[..., Lake],
 ) -> None:
