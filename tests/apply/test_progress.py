@@ -139,6 +139,7 @@ def place(lsn: int) -> Mapping[str, object]:
     return place_of("public.a", lsn, lsn - 10, txId=lsn)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_an_idle_database_under_exactly_once_connect_is_not_read_again_and_has_lost_nothing(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
