@@ -181,6 +181,7 @@ def test_a_moved_table_is_read_from_where_it_lay_after_a_killed_load_at_rest_is_
     assert shown[-1] == {1: 11, 2: 21, 3: 31, 4: 41}
 
 
+@pytest.mark.soak
 def test_a_table_that_was_loaded_anew_is_maintained_and_retired_and_taken_up_again(
     loaded: Shop, tmp_path: Path
 ) -> None:
