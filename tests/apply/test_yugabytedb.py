@@ -174,7 +174,7 @@ def shown(spark: SparkSession, lake: Path, batch: int | None = None) -> dict[int
 TEXT = "random text value"
 
 
-@pytest.mark.parametrize("format_", [n if n == "json" else further(n) for n in FORMATS])
+@pytest.mark.parametrize("format_", [further(name) for name in FORMATS])
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
