@@ -12,14 +12,13 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.source import open_source
 from lakeingest.source.contract import TopicPartition
-from tests.forms import further
 from tests.recordings.altered import short_run
 from tests.recordings.arriving import Arriving, waiting_for_more
 from tests.recordings.check import check_history
 from tests.recordings.configure import packaged_run
 from tests.recordings.rust import RustLake
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 
 def transactions_last(where: TopicPartition) -> tuple[bool, str, int]:
@@ -32,11 +31,7 @@ def transactions_first(where: TopicPartition) -> tuple[bool, str, int]:
 
 @pytest.mark.parametrize(
     ("order", "end"),
-    [
-        further(transactions_first, 100),
-        further(transactions_first, None),
-        further(transactions_last, None),
-    ],
+    [(transactions_first, 100), (transactions_first, None), (transactions_last, None)],
 )
 def test_whichever_topic_arrives_first_every_publication_is_a_commit(
     spark: SparkSession,
