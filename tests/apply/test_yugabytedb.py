@@ -24,10 +24,9 @@ from tests.apply.changing import column
 from tests.apply.written import b64, mark_of, place_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
-from tests.forms import further
 from tests.source.folder import Line, line, write_log, write_schemas
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 TOPIC = "shop.public.orders"
 DDL = "pk INT, aa INT, bb STRING"
@@ -174,7 +173,7 @@ def shown(spark: SparkSession, lake: Path, batch: int | None = None) -> dict[int
 TEXT = "random text value"
 
 
-@pytest.mark.parametrize("format_", [further(name) for name in FORMATS])
+@pytest.mark.parametrize("format_", FORMATS)
 def test_updates_of_what_they_change_leave_the_rest_as_it_was(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:

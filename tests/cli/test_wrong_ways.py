@@ -212,8 +212,7 @@ WRONG = {
 }
 
 SEEN_ELSEWHERE = {
-    # tests/apply: test_resolve.py, test_partition.py, test_values_refused.py, test_unreadable.py,
-    # test_boundary_mode.py
+    # tests/apply: test_{resolve,partition,values_refused,unreadable,boundary_mode}.py
     "a key column that is not there",
     "a partition column that is not there",
     "a declared type that does not hold the values",
