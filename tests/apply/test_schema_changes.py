@@ -24,12 +24,6 @@ NOTE = column("note")
 WEB, MORE = column("channel", default="web"), column("more", default="yes")
 OLD, BARE = (ID, NOTE), (ID, column("n", "int64"))
 
-# What differs between the formats is in tests/sink.
-FORMATS = pytest.mark.parametrize(
-    ("format_", "partition"),
-    [further("delta", ""), further("hudi", ""), further("delta", "note"), further("hudi", "note")],
-)
-
 
 def said(summary: RunSummary) -> list[str]:
     """Return the warnings of a run, but for what is said of any nullable column with a default."""
@@ -96,7 +90,9 @@ def test_a_run_that_dies_between_versions_has_a_columns_values_until_the_column_
     assert shown == [{1: value, 2: None} for value in ("0", "1", "2", "2")]
 
 
-@FORMATS
+@pytest.mark.soak
+@pytest.mark.parametrize("partition", ["", "note"])
+@pytest.mark.parametrize("format_", ["delta", "hudi"])
 def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     spark: SparkSession, tmp_path: Path, format_: str, partition: str
 ) -> None:
@@ -125,6 +121,7 @@ def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     assert sum("no longer sends column 'note'" in text for text in summary.warnings) == 1
 
 
+@pytest.mark.soak
 def test_types_order_nullability_and_defaults_evolve_and_a_value_of_another_type_stops_the_run(
     spark: SparkSession, tmp_path: Path
 ) -> None:
