@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -37,6 +38,8 @@ def test_updates_alone_that_change_a_declared_key_leave_tombstones_and_a_new_rec
     assert queried(DeltaTable(f"{folder}{TOMBSTONES}"), 'SELECT "v" FROM t')["v"] == [10]
 
 
+@pytest.mark.soak
+@pytest.mark.slow
 def test_a_declared_key_that_is_a_part_of_the_record_key_is_one_row_whatever_the_rest_becomes(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
