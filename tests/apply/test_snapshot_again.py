@@ -75,7 +75,7 @@ AFTER = {"public.a": {1: 12, 4: 41}, "public.b": {6: 60}, "public.c": {}}
 @pytest.mark.parametrize(
     ("sent", "refused"),
     [
-        pytest.param((6, 400, 500, ("a", 1, 13)), "started over", id="the log goes back"),
+        further((6, 400, 500, ("a", 1, 13)), "started over", id="the log goes back"),
         further((9, None, 1_300, ("a", 1, 13)), "without its offsets", id="no offsets"),
         further((11, 1_200, 1_250), "", id="a transaction of other tables"),
     ],
