@@ -64,6 +64,7 @@ def test_a_snapshot_after_streamed_changes_is_refused_in_the_first_reading_too(
             log.ingest(spark, lake, source_snapshot_again="replace")
 
 
+@pytest.mark.soak
 def test_two_whole_snapshots_larger_than_a_window_are_read_on(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
