@@ -89,6 +89,7 @@ def test_an_alter_table_that_comes_late_shows_neither_progress_nor_who_writes() 
     assert newest_note([late, ours(2, 5)]) == (3, commit_note("a", writer=2, batch=5))
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_foreign_update_stops_the_run_until_it_is_restored_and_a_property_passes(
     spark: SparkSession, tmp_path: Path
