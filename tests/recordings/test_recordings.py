@@ -105,6 +105,7 @@ def test_another_engine_reads_the_newest_publication_as_the_database_was(
     assert checker.check("torn", lake.totals(torn, checker.measures)) is None
 
 
+@pytest.mark.soak
 def test_our_reader_shows_a_publication_between_as_another_engine_does(
     spark: SparkSession, demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
