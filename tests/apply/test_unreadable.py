@@ -45,7 +45,6 @@ def read_up_to(spark: SparkSession, log: WrittenLog, lake: Path) -> Mapping[int,
     return open_ledger(spark, log.configured(lake), "").head().frontier.offsets[topic_of(A)]
 
 
-@pytest.mark.soak
 def test_a_snapshot_row_that_cannot_be_read_holds_the_snapshot_until_it_is_sent_again(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

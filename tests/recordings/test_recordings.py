@@ -196,7 +196,7 @@ def test_records_with_schemas_need_no_declared_tables(spark: SparkSession, tmp_p
     assert wrong(check_run(spark, run, tmp_path)) == []
 
 
-# CI has its rules in tests/transaction/test_completeness.py.
+# CI has its rules in tests/transaction/test_completeness.py and tests/repro/test_killed.py.
 @pytest.mark.soak
 @pytest.mark.generated
 def test_mariadb_kill_keeps_all_20001_rows_of_the_interrupted_transaction(

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from lakeingest.errors import DataError
 from tests.repro.history import History
 
-pytestmark = [pytest.mark.slow, pytest.mark.soak]  # CI: tests/transaction/test_completeness.py
+pytestmark = pytest.mark.slow
 
 
 def test_rows_of_a_killed_connector_do_not_stand_for_as_many_that_are_under_way(
