@@ -10,10 +10,9 @@ from pyspark.sql import SparkSession
 from lakeingest.cli.main import execute
 from lakeingest.demo import demo_folder
 from tests.engine.web_storage import closed_storage, refusing_storage
-from tests.forms import further
 
 # Delta asks a log store that fails three times, a second apart.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 
 def code_of(command: list[str], root: str) -> int:
@@ -24,9 +23,7 @@ def code_of(command: list[str], root: str) -> int:
     return execute([name, properties, *rest, *(f"--set={setting}" for setting in settings)])
 
 
-@pytest.mark.parametrize(
-    "command", [["run"], further(["status"]), further(["show", "public.orders"])]
-)
+@pytest.mark.parametrize("command", [["run"], ["status"], ["show", "public.orders"]])
 def test_a_lake_that_refuses_access_is_77(
     spark: SparkSession, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -38,7 +35,7 @@ def test_a_lake_that_refuses_access_is_77(
     assert said.out == ""
 
 
-@pytest.mark.parametrize("command", [["validate"], further(["history"])])
+@pytest.mark.parametrize("command", [["validate"], ["history"]])
 def test_a_lake_that_is_away_is_69(
     spark: SparkSession, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,7 +46,6 @@ def test_a_lake_that_is_away_is_69(
     assert "what to do: check that it is up and reachable" in said
 
 
-@pytest.mark.soak
 def test_a_lake_that_cannot_be_made_is_77(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
