@@ -92,6 +92,7 @@ def test_a_new_snapshot_replaces_what_a_run_stopped_at(
     assert tables(spark, lake) == AFTER
 
 
+@pytest.mark.soak
 def test_a_connector_that_goes_on_without_its_offsets_stops_the_run(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
