@@ -361,7 +361,6 @@ def test_the_guides_code_reads_a_lake_with_delta_rs(spark: SparkSession, demo: D
     assert rows.num_rows == orders.count() == demo.orders
 
 
-@pytest.mark.soak
 @pytest.mark.slow
 def test_the_guides_code_reads_a_hudi_table_with_hudi_rs(
     spark: SparkSession, tmp_path: Path
