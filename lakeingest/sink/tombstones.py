@@ -17,6 +17,8 @@ from lakeingest.frame_schemas import OURS, MetadataColumns
 from lakeingest.named import all_named
 from lakeingest.sink.contract import Changeset, TableState
 
+_DELETED_AT = f"{OURS}deleted_at"
+
 
 def may_be_below_tombstones(changeset: Changeset, previous: TableState | None) -> bool:
     """Return whether a payload may be older than a tombstone.
@@ -46,9 +48,9 @@ def above_tombstones(
         names: Names of the metadata columns.
     """
     newest = tombstones.groupBy(*all_named(changeset.key)).agg(
-        F.max(names.position).alias(f"{OURS}deleted_at")
+        F.max(names.position).alias(_DELETED_AT)
     )
-    position, deleted_at = F.col(names.position), F.col(f"{OURS}deleted_at")
+    position, deleted_at = F.col(names.position), F.col(_DELETED_AT)
     # After a crash between the two commits, the tombstone's own delete is redelivered.
     same_delete = F.col(names.deleted) & (position == deleted_at)
     applies = deleted_at.isNull() | (position > deleted_at) | same_delete

@@ -60,5 +60,6 @@ def ends_again(log: PipelineLog, ranges: WindowRanges, frames: WindowFrames) -> 
     released = earlier.where(F.col("status") == "END").select(
         FAMILIES[log.spec.connector].transaction_key(F.col("id")).alias("transaction_key")
     )
+    # What a connector sends again of its last minute, without its rows: a handful.
     again = alone.join(released, "transaction_key", "left_semi").select("end_offset").collect()
     return frozenset(row["end_offset"] for row in again)

@@ -261,9 +261,10 @@ def _with_rows(
     if initial:
         # After the reading: a topic that was made meanwhile may hold rows of the snapshot.
         facts = replace(facts, topics=frozenset(log.source.topics()))
-    if not in_part.isdisjoint(end.offset for end in facts.ends_behind(frontier)):
-        lacking = frames.boundaries.where(F.col("end_offset").isin(*in_part))
-        facts = replace(facts, in_part=missing_rows(frames.changes, lacking, log.counted))
+    lacking = in_part.intersection(end.offset for end in facts.ends_behind(frontier))
+    if lacking:
+        missing = missing_rows(frames.changes, frames.boundaries, log.counted, lacking)
+        facts = replace(facts, in_part=missing)
     if facts.has_repeats(frontier):
         changes, fresh = frames.changes, frames.boundaries
         records = log.read(facts.ranges.data)

@@ -97,19 +97,20 @@ def first_interrupted(
 
 
 def missing_rows(
-    changes: DataFrame, boundaries: DataFrame, counted: Column
+    changes: DataFrame, boundaries: DataFrame, counted: Column, ends: Collection[int]
 ) -> Mapping[int, Mapping[str, int]]:
     """Return the number of rows that transactions lack, by END offset and table.
 
     Args:
         changes: ``CHANGE`` with ``end_offset``.
-        boundaries: ``BOUNDARY`` of the transactions that may lack rows; each is in the result.
+        boundaries: ``BOUNDARY``.
         counted: Condition over ``data_collection``.
+        ends: END offsets of the transactions that may lack rows; each is in the result.
     """
-    missing: dict[int, dict[str, int]] = {
-        row["end_offset"]: {} for row in boundaries.select("end_offset").collect()
-    }
-    for row in incomplete_transactions(changes, boundaries, counted).collect():
+    missing: dict[int, dict[str, int]] = {end: {} for end in ends}
+    lacking = boundaries.where(F.col("end_offset").isin(*ends))
+    # A row for each table of a transaction that a person is told of: a handful.
+    for row in incomplete_transactions(changes, lacking, counted).collect():
         missing[row["end_offset"]][row["collection"]] = row["expected"] - row["found"]
     return missing
 

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.commit import Commit
+from lakeingest.named import quoted
 
 _HISTORY_DEPTHS = (32, None)
 
@@ -176,6 +177,11 @@ def location(spark: SparkSession, path: str) -> str:
     if has_log(spark):
         return str(java_log(spark, path)[1].dataPath().toString())
     return str(DeltaTable.forPath(spark, path).detail().collect()[0]["location"])
+
+
+def sql_name(spark: SparkSession, path: str) -> str:
+    """Return what SQL calls a table, which must be there; SQL resolves no relative path."""
+    return f"delta.{quoted(location(spark, path))}"
 
 
 def has_log(spark: SparkSession) -> bool:

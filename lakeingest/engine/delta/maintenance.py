@@ -21,7 +21,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from lakeingest.engine.delta.local_disk import committing
-from lakeingest.engine.delta.log import checkpoint_before, commit_time, location, properties
+from lakeingest.engine.delta.log import checkpoint_before, commit_time, properties, sql_name
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 
@@ -204,8 +204,7 @@ class DeltaMaintenance:
         return committing(self._spark, self._path)
 
     def _name(self) -> str:
-        # SQL resolves no relative path, whatever the working directory is.
-        return f"delta.{quoted(location(self._spark, self._path))}"
+        return sql_name(self._spark, self._path)
 
 
 def _interval(length: timedelta) -> str:

@@ -36,7 +36,6 @@ from lakeingest.engine.delta.transaction import DeltaTransaction
 from lakeingest.engine.delta.versions import VersionsTransaction
 from lakeingest.engine.own_session import own_session
 from lakeingest.errors import DataError, TransientError
-from lakeingest.named import quoted
 from lakeingest.sink.contract import TableState
 from lakeingest.sink.lake_table import LakeTable
 from lakeingest.sink.progress import committed, fenced_error
@@ -113,12 +112,8 @@ class DeltaLakeTable(LakeTable):
 
     def repair(self, since: int, /) -> str:
         """Return the sentence that says how to revert another writer's changes."""
-        # SQL resolves no relative path, whatever the working directory is.
-        folder = quoted(delta_log.location(self.spark, self.path))
-        return (
-            f"To take it back: RESTORE TABLE delta.{folder} TO VERSION AS OF {since}; then run "
-            "again."
-        )
+        name = delta_log.sql_name(self.spark, self.path)
+        return f"To take it back: RESTORE TABLE {name} TO VERSION AS OF {since}; then run again."
 
     def append(self, rows: DataFrame, note: CommitNote) -> TableState:
         """Add rows in one commit that carries ``note``; create the table if there is none.

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructField, StructType
 
 from lakeingest.commit_note import CommitNote, schema_token
 from lakeingest.engine.delta.local_disk import committing
-from lakeingest.engine.delta.log import location
+from lakeingest.engine.delta.log import sql_name
 from lakeingest.engine.own_session import own_session
 from lakeingest.named import quoted
 from lakeingest.sink.contract import Changeset, TableState
@@ -88,9 +88,7 @@ class SchemaAlteration:
         metadata = {"spark.databricks.delta.commitInfo.userMetadata": self._note.to_json()}
         session = own_session(self._table.spark, metadata)
         with committing(session, self._table.path):
-            # SQL resolves no relative path, whatever the working directory is.
-            table = quoted(location(session, self._table.path))
-            session.sql(f"ALTER TABLE delta.{table} {action}")
+            session.sql(f"ALTER TABLE {sql_name(session, self._table.path)} {action}")
 
 
 def _has_local_time(fields: Iterable[StructField]) -> bool:
