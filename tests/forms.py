@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from _pytest.mark import ParameterSet
+from _pytest.mark.structures import Markable, ParameterSet
 
 _DELETES = {False: "soft", True: "hard"}
 
@@ -13,6 +13,11 @@ _DELETES = {False: "soft", True: "hard"}
 def further(*values: object, id: str | None = None) -> ParameterSet:  # noqa: A002 - as pytest's
     """Return the parameters of a form that neither CI nor a run of the fast tests has."""
     return pytest.param(*values, id=id, marks=(pytest.mark.slow, pytest.mark.soak))
+
+
+def with_all(test: Markable) -> Markable:
+    """Mark a test that neither CI nor a run of the fast tests has."""
+    return pytest.mark.slow(pytest.mark.soak(test))
 
 
 def _deletes(*in_ci: bool) -> pytest.MarkDecorator:

@@ -16,7 +16,7 @@ from tests.recordings.altered import Line, altered
 from tests.recordings.configure import packaged_run, write_properties
 from tests.recordings.shown import ShownLake
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 DOTTED = {"id": "i.d", "body": "bo.dy"}
 """A key that changes, and a column that TOAST leaves out."""
@@ -24,7 +24,6 @@ DOTTED = {"id": "i.d", "body": "bo.dy"}
 COLLECTION = "public.documents"
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("deletes", [further("soft"), "hard"])
 def test_columns_with_a_dot_in_their_name_hold_what_the_source_holds(
     spark: SparkSession, tmp_path: Path, deletes: str

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from lakeingest.reader import open_lake
 from tests.apply.written import WrittenLog, place_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 SCHEMAS = {
     "table.public.numbers.schema": "x INT, y INT, v BIGINT",
@@ -41,7 +41,6 @@ def inserted(log: WrittenLog, id_: str, lsn: int, **keys: tuple[Any, Any]) -> No
     log.end(f"{id_}:{lsn + 50}", {f"public.{name}": 1 for name in keys})
 
 
-@pytest.mark.soak
 def test_records_of_a_table_with_other_types_are_not_read_as_keys(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

@@ -43,6 +43,7 @@ from tests.apply.published import history
 from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
+from tests.forms import with_all
 from tests.recordings.rust import DELETED, queried
 
 A, B = "public.a", "public.b"
@@ -194,8 +195,7 @@ def test_small_files_are_joined_before_a_run_claims_and_every_kept_snapshot_show
     assert (done.batch, done.kept_from, [*done.tables]) == (6, 0, [A])
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_erased_values_are_in_no_file_any_more(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,8 +361,7 @@ def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     assert head(shop).frontier == frontier
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,8 +387,7 @@ def test_a_table_that_a_run_keeps_writing_is_left_and_the_others_are_maintained(
     assert after[max(after)] == before[max(before)]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_a_turn_that_fails_does_not_end_the_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,8 +406,7 @@ def test_a_turn_that_fails_does_not_end_the_run(
     assert (left.released, left.writer) == (True, writer + 1)
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_a_turn_of_an_idle_table_that_another_writer_changed_does_not_end_the_run(
     shop: Shop,
 ) -> None:
@@ -426,8 +423,7 @@ class CrashError(Exception):
     """Stands for a kill."""
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_maintenance_that_a_crash_ended_anywhere_is_completed_by_the_next_runs(
     shop: Shop, at_once: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -513,8 +509,7 @@ def test_log_files_of_hudi_tables_are_compacted(
     assert of_a == [[(1, 10)], [(1, 30)], [(1, 30)], [(1, 30), (3, 100)]]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_files_of_hudi_tables_go_that_no_kept_publication_needs(
     spark: SparkSession, tmp_path: Path, at_once: Callable[..., None]
 ) -> None:

@@ -20,11 +20,11 @@ from tests.apply.published import table
 from tests.apply.written import WrittenLog, change
 from tests.sink.conftest import treat_as_large
 
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
+
 TABLES = "a", "b"
 
 
-@pytest.mark.soak
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "looks_up"),
     [({}, landing), ({"commit_mode": "per-transaction"}, versions)],

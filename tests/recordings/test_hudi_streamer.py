@@ -18,7 +18,7 @@ from tests.rig.replay import replay
 
 __all__ = ["broker"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.kafka]
 
 # As in Hudi's documentation: what its own quick start for Debezium and PostgreSQL has.
 PROPERTIES = """\
@@ -93,7 +93,6 @@ def by_hudi(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.read.format("hudi").load(str(folder))
 
 
-@pytest.mark.soak
 def test_a_table_by_the_streamers_command_is_the_sources_and_a_second_run_changes_nothing(
     spark: SparkSession, stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from lakeingest.errors import ConfigError
 from lakeingest.session import _with_delta, require_hudi, session
 from lakeingest.session.settings import HUDI, LOG_CONFIGURATION, settings
-from tests.forms import further
+from tests.forms import further, with_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,8 +104,7 @@ _HUDI_WRITE = (
 )
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 @pytest.mark.parametrize(
     ("hudi", "write"),
     [pytest.param(False, "format('delta')", id="delta"), further(True, _HUDI_WRITE, id="hudi")],
@@ -125,8 +124,7 @@ def test_a_fresh_session_writes_nothing_but_our_data_to_any_stream(
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_what_hudi_measures_while_it_merges_is_told_to_no_stream(tmp_path: Path) -> None:
     merged = _HUDI_WRITE.replace(
         "**{", "**{'hoodie.datasource.write.table.type': 'MERGE_ON_READ', "

@@ -8,6 +8,8 @@ import pytest
 
 from tests.session.test_session import run_in
 
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
+
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -42,8 +44,6 @@ spark.stop()
 """
 
 
-@pytest.mark.soak
-@pytest.mark.slow
 def test_writing_and_reading_hudi_tables_says_what_is_missing_and_how_to_have_it(
     tmp_path: Path,
 ) -> None:

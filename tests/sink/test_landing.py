@@ -15,6 +15,7 @@ from lakeingest.engine.delta.log import newest_snapshot
 from lakeingest.sink.delta import landing, rewrite
 from lakeingest.sink.delta.key_range import KeyRange
 from lakeingest.sink.delta.landing import files_to_compact
+from tests.forms import with_all
 from tests.sink.lake import COLLECTION, Lake, Payload, delete, insert
 
 
@@ -48,8 +49,7 @@ def test_a_changed_row_is_hidden_and_its_file_is_not_written_again(large_lake: L
     assert large_lake.live(version=state.version) == rows
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_another_engine_reads_what_is_not_hidden(
     large_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,8 +63,7 @@ def test_another_engine_reads_what_is_not_hidden(
     assert len(rows) == 9
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch, wanted: bool
@@ -83,8 +82,7 @@ def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
     assert delta_lake.live() == {1: (10,), 2: (20,), 3: (30,), **{n: (n,) for n in range(4, 10)}}
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_a_table_of_which_no_row_changes_never_gets_the_feature(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,8 +93,7 @@ def test_a_table_of_which_no_row_changes_never_gets_the_feature(
     assert "deletionVectors" not in features(delta_lake)
 
 
-@pytest.mark.soak
-@pytest.mark.slow
+@with_all
 def test_whoever_forbids_deletion_vectors_gets_none(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
