@@ -76,6 +76,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sho
     return shop
 
 
+@pytest.mark.soak
 def test_a_corrected_type_is_that_of_a_load_that_comes_whole_and_older_snapshots_keep_theirs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
