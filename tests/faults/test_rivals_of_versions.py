@@ -173,6 +173,7 @@ def test_conflicts_end_no_run_whose_batches_get_on(
     assert values(spark, lake) == EXPECTED
 
 
+@pytest.mark.soak
 def test_a_second_run_takes_the_rest_over_and_the_first_one_ends(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
