@@ -39,7 +39,7 @@ def log_of(folder: Path, *tables: str, lacks: str | None = None) -> WrittenLog:
     return log
 
 
-@pytest.mark.parametrize("settings", [{}, further({"source_topics": TOPICS})])
+@pytest.mark.parametrize("settings", [further({}), further({"source_topics": TOPICS})])
 def test_tables_of_rewritten_names_or_one_topic_are_published_whole_by_the_run_behind_a_killed_one(
     spark: SparkSession, tmp_path: Path, lake: Path, settings: dict[str, str]
 ) -> None:
