@@ -11,14 +11,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeingest.sink.merge_law import MISSING_VALUE
-from tests.forms import further
 from tests.law.ingest import delta_sink
 from tests.law.raw import CONNECTORS, RawIngest
 from tests.vectors.arrival import BINLOG, COLUMNS, GONE, OUT, POSTGRESQL, TOASTED, Vector, u
 from tests.vectors.judged import Rows, wrong
 from tests.vectors.wording import KEY, rounds
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 DDL = f"h BIGINT, id BIGINT, {COLUMNS}"
 
@@ -48,9 +47,9 @@ def live(found: RawIngest) -> Rows:
     ("connector", "vectors", "hard"),
     [
         pytest.param("postgresql", POSTGRESQL, False, id="postgresql, soft"),
-        further("mysql, files", BINLOG, True, id="mysql, hard"),
-        further("postgresql", POSTGRESQL, True, id="postgresql, hard"),
-        further("mysql, files", BINLOG, False, id="mysql, soft"),
+        pytest.param("mysql, files", BINLOG, True, id="mysql, hard"),
+        pytest.param("postgresql", POSTGRESQL, True, id="postgresql, hard"),
+        pytest.param("mysql, files", BINLOG, False, id="mysql, soft"),
     ],
 )
 def test_each_order_of_arrival_leaves_the_row_and_a_placeholder_with_no_value_before_it_none(
