@@ -30,6 +30,7 @@ def misspelt(lake: SmallLake) -> dict[str, str]:
     return {**others, "lakeingest.table.public.note.infinite.times": "null"}
 
 
+@pytest.mark.soak
 def test_before_the_first_run_everything_waits(
     spark: SparkSession, small_lake: SmallLake, tmp_path: Path
 ) -> None:
