@@ -110,6 +110,7 @@ def test_without_a_transaction_topic_the_draft_says_what_is_missing() -> None:
     assert "mode=boundary" not in other
 
 
+@pytest.mark.soak
 def test_a_draft_declares_nothing_and_can_run_once_its_comments_are_taken_away(
     spark: SparkSession, small_lake: SmallLake, tmp_path: Path
 ) -> None:
