@@ -30,6 +30,7 @@ def test_a_row_whose_end_is_gone_stops_though_the_missing_head_is_accepted(
     assert not lake.exists()
 
 
+@pytest.mark.soak
 def test_an_accepted_head_is_told_by_a_look_and_by_the_run(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:
