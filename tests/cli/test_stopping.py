@@ -8,6 +8,7 @@ import time
 import pytest
 
 from lakeingest.cli.stopping import STOPPED
+from tests.forms import further
 
 # A run whose worker thread does not end when the main thread is interrupted.
 STUBBORN = """
@@ -56,7 +57,7 @@ main.main()
 
 @pytest.mark.parametrize(
     ("number", "grace", "signals"),
-    [(signal.SIGTERM, 0.5, 1), (signal.SIGINT, 0.5, 1), (signal.SIGINT, 50, 2)],
+    [(signal.SIGTERM, 0.5, 1), further(signal.SIGINT, 0.5, 1), (signal.SIGINT, 50, 2)],
 )
 def test_a_process_leaves_although_a_thread_goes_on(
     number: signal.Signals, grace: float, signals: int
@@ -87,7 +88,7 @@ def stopped(
     return (process.returncode, out, err), time.monotonic() - start
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, further(signal.SIGTERM)])
 def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
     number: signal.Signals,
 ) -> None:
