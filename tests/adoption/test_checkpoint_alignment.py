@@ -69,6 +69,7 @@ def test_checkpoints_between_two_transactions_are_gone_on_from_as_they_are(where
     assert found.frontier.streaming
 
 
+@pytest.mark.soak
 def test_a_transaction_of_which_the_tables_hold_a_part_is_read_again_whole(where: Where) -> None:
     log = Log().transaction(1, A, B).transaction(2, A, B, A1).transaction(3, A, B)
     found = where(log, {A: 1, B: 2, A1: 1})
