@@ -34,6 +34,7 @@ def test_only_what_lives_for_seconds_does_without_optimised_code(brief: bool) ->
     assert ("-XX:ReservedCodeCacheSize=240m" in options) == brief
 
 
+@pytest.mark.soak
 def test_a_delta_table_is_written_read_and_merged(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     spark.range(3).write.format("delta").save(path)
