@@ -30,7 +30,7 @@ def filled(lake: Lake, *payloads: Payload, floor: str = "") -> Changeset:
     return replace(lake.changeset(*payloads, ddl=MORE, floor=floor), fills={"more": F.lit("old")})
 
 
-@sinks_and_deletes("lakes", ("delta", "hudi-mor"), "delta-hard")
+@sinks_and_deletes("lakes", ("delta", "hudi-mor"))
 def test_rows_of_the_table_get_the_default_of_a_new_column_in_the_commit_of_the_batch(
     lakes: Lakes, hard: bool
 ) -> None:
