@@ -164,6 +164,7 @@ def test_a_killed_run_is_gone_on_with_and_readers_see_one_load_or_the_other(
     assert shop.tables()[B] == {1: 11, 2: 21, **extra, shop.number: 41}
 
 
+@pytest.mark.soak
 def test_a_moved_table_is_read_from_where_it_lay_after_a_killed_load_at_rest_is_gone_on_with(
     shop: Shop,
 ) -> None:
