@@ -93,6 +93,7 @@ def test_an_unknown_table_is_a_usage_error_with_a_hint(
     assert captured.out == ""
 
 
+@pytest.mark.soak
 def test_a_table_that_was_retired_or_came_later_is_a_usage_error_that_says_where_it_can_be_read(
     spark: SparkSession,
     small_lake: SmallLake,
