@@ -91,7 +91,7 @@ def test_an_insert_of_a_key_that_exists_is_not_appended(either_lake: Lake, dead:
     assert lake.live() == {1: (4,), 2: (2,), 3: (5,)}
 
 
-@sinks_and_deletes("either_lake", ("delta", "delta-public"), "delta-hard", "delta-public-soft")
+@sinks_and_deletes("either_lake", ("delta", "delta-public"), "delta-hard")
 def test_a_dot_in_a_columns_name_is_part_of_the_name(either_lake: Lake, hard: bool) -> None:
     ddl = "`i.d` BIGINT, `n.n` INT, `bo.dy` STRING"
     lake = either_lake
