@@ -17,7 +17,8 @@ def further(*values: object, id: str | None = None) -> ParameterSet:  # noqa: A0
 
 def with_all(test: Markable) -> Markable:
     """Mark a test that neither CI nor a run of the fast tests has."""
-    return pytest.mark.slow(pytest.mark.soak(test))
+    marked: Markable = pytest.mark.slow(pytest.mark.soak(test))
+    return marked
 
 
 def _deletes(*in_ci: bool) -> pytest.MarkDecorator:
