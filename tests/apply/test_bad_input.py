@@ -15,6 +15,7 @@ from tests.apply.crash import crashing_at
 from tests.apply.shop import Shop
 from tests.apply.written import PREFIX
 from tests.envelope.records import Record, frame
+from tests.forms import with_all
 
 BEGIN = '{"status":"BEGIN","id":"7:110"}'
 END = '{"status":"END","id":"7:120","event_count":0,"data_collections":[]}'
@@ -36,7 +37,7 @@ def test_an_end_knows_its_begin_and_one_that_cannot_be_read_stops_the_run(
         ends(BEGIN, END[:-5])
 
 
-@pytest.mark.slow
+@with_all
 def test_an_end_that_is_lost_once_tables_hold_its_rows_stops_the_run(shop: Shop) -> None:
     """Tables are ahead of the ledger after a crash, and the broker lost its newest records."""
     for v in (31, 41, 51):
