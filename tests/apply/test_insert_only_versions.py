@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.batch.publish import Publisher
 from lakeingest.apply.factory import open_sink
+from lakeingest.engine.delta import vector_file
 from lakeingest.errors import LakeingestError
 from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta import versions
@@ -170,11 +171,13 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
     for id_ in (2, 3):
         events.write({id_: 222}, "u")
         states.append(dict(events.rows))
+    # A file of vectors is followed by another one before it is too large.
+    monkeypatch.setattr(vector_file, "_MOST_OCTETS", 1)
     with lacking_files(monkeypatch, lake) as (lacking, durable):
         assert events.log.ingest(spark, lake, **EACH).warnings == ()
     assert_published(spark, lake, states)
     assert lacking == [set(), set(), set()]
-    assert any(name.endswith(".bin") for name in durable)
+    assert sum(name.endswith(".bin") for name in durable) > 2
     assert any(name.endswith(".parquet") for name in durable)
 
 

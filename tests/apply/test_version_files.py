@@ -49,6 +49,7 @@ def newest_entry(lake: Path) -> Path:
     return max((lake / A / "_delta_log").glob("*.json"))
 
 
+@pytest.mark.soak
 def test_a_file_of_vectors_is_followed_by_another_one_before_it_is_too_large(
     spark: SparkSession, log: WrittenLog, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
