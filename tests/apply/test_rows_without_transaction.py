@@ -12,7 +12,7 @@ from lakeingest.apply.run import run_pipeline
 from tests.apply.published import history
 from tests.apply.written import WrittenLog, change, snapshot_row
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 UNAVAILABLE = "__debezium_unavailable_value"
 EACH = {"commit_mode": "per-transaction", "table.public.a.schema": "id BIGINT, v STRING"}
@@ -41,7 +41,6 @@ def test_a_row_of_an_incremental_snapshot_is_there_for_the_transactions_after_it
     ]
 
 
-@pytest.mark.soak
 def test_rows_can_be_hidden_where_the_session_writes_no_statistics(
     spark: SparkSession, log: WrittenLog, lake: Path
 ) -> None:

@@ -23,6 +23,7 @@ from lakeingest.reader import open_lake
 from lakeingest.sink.delta import maintenance
 from lakeingest.sink.delta.commit import DeltaLakeTable
 from tests.apply.published import history, table
+from tests.apply.test_rows_without_transaction import UNAVAILABLE
 from tests.apply.written import WrittenLog, change, snapshot_row
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
@@ -89,17 +90,24 @@ def test_rows_of_an_incremental_snapshot_are_not_lost_where_their_table_is_ahead
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake, log = tmp_path / "lake", WrittenLog(tmp_path / "log", "postgresql")
+    settings = {**EACH, "table.public.a.schema": "id BIGINT, v STRING"}
     for number in range(1, TRANSACTIONS + 2):
-        write(log, number)
+        row = replace(change("a", 100 * number), v=str(number))
+        log.transaction(f"{number}:{number}00", row)
         if number in (2, 4):
             # The table has the file of row 1 and more rows, so that a whole file could be lost.
-            log.put(snapshot_row("a", 70 + number, number, 100 * number))
+            log.put(snapshot_row("a", 70 + number, "long", 100 * number))
+    # It keeps the value that such a row brought in the same batch.
+    log.transaction("6:600", replace(change("a", 600), id=74, v=UNAVAILABLE))
 
     with rival(monkeypatch, Mock(side_effect=CrashError)), pytest.raises(CrashError):
-        log.ingest(spark, lake, **EACH)
-    log.ingest(spark, lake, **EACH)
-    assert values(spark, lake) == [*EXPECTED, 500]
-    assert table(spark, lake, "public.a") == {1: 500, 72: 2, 74: 4}
+        log.ingest(spark, lake, **settings)
+    log.ingest(spark, lake, **settings)
+    since = {72: 3, 74: 5}
+    assert [shown["public.a"] for shown in history(spark, lake).values()] == [
+        {1: str(min(n, 5)), **{id_: "long" for id_, first in since.items() if n >= first}}
+        for n in range(1, 7)
+    ]
 
 
 def append(table: Path) -> None:
