@@ -20,11 +20,12 @@ def maintain_quickly(
     Args:
         spark: The session.
         config: The pipeline.
-        expires: Whether old publications expire; else none does, and the answer says nothing of it.
+        expires: Whether old publications expire; else none does, and no table is tidied.
     """
     with pytest.MonkeyPatch.context() as patch:
         for command in ("join_small_files", "vacuum"):
             patch.setattr(DeltaMaintenance, command, lambda *_: None)
         if not expires:
             patch.setattr(Keeper, "expire", lambda *_: 0)
+            patch.setattr(Keeper, "tidy", lambda *_: {})
         return lakeingest.maintain(spark, config)
