@@ -15,6 +15,7 @@ from lakeingest.errors import ConfigError, LakeingestError
 from lakeingest.plan.inference import InferredType
 from tests.apply.written import Sent, WrittenLog, place_of
 from tests.config.settings import RECORDED
+from tests.forms import with_all
 
 A, B = "public.a", "public.b"
 
@@ -26,6 +27,7 @@ def a_log(folder: Path) -> WrittenLog:
     return log
 
 
+@with_all
 def test_nothing_is_published_on_a_guess(spark: SparkSession, tmp_path: Path) -> None:
     log, lake = a_log(tmp_path / "log"), tmp_path / "lake"
     with pytest.raises(ConfigError, match="tell these types"):
