@@ -140,7 +140,10 @@ def lacking_files(
 def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_though_the_run_dies(
     spark: SparkSession, events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the table wants its writes optimised. The disk has the files before a version."""
+    """Also where the table wants its writes optimised. The disk has the files before a version.
+
+    A table that takes only appends gets inserts, and refuses a change in either mode.
+    """
     lake, states = tmp_path / "lake", events.insert(1)
     events.log.ingest(spark, lake, **EACH)
     want_optimised_writes(spark, lake)
@@ -180,6 +183,36 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
     assert sum(name.endswith(".bin") for name in durable) > 2
     assert any(name.endswith(".parquet") for name in durable)
 
+    spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    # Rows that come again are among the new ones.
+    events.send_again(1)
+    *_, grouped = events.insert(1, 1)
+    events.log.ingest(spark, lake, commit_mode="grouped")
+    sink = open_sink(spark, events.log.configured(lake))
+    state = sink.state(A)
+    assert state is not None
+    # Delta would refuse both, though no row is deleted.
+    upkeep = Upkeep(
+        oldest=state.version,
+        keeps=timedelta(hours=1),
+        tombstones_below=state.note.high,
+        erases_values=True,
+    )
+    sink.tidy(state, upkeep)
+    events.send_again(1)
+    states = events.insert(*[1] * len(SIZES))
+    events.write({1: 7}, "u")
+    events.write({2: 8}, "u")
+    # The inserts are a batch, and the changes behind them are the next one.
+    with pytest.raises(LakeingestError, match="appendOnly"):
+        events.log.ingest(spark, lake, **EACH, batch_max_events=str(len(SIZES)))
+    assert_published(spark, lake, [grouped, *states])
+    # The last version has joined the files of the others.
+    assert kinds(entries(lake)[-1]) == {"commitInfo": 1, "remove": len(SIZES), "add": 1}
+    with pytest.raises(LakeingestError, match="appendOnly"):
+        events.log.ingest(spark, lake, commit_mode="grouped")
+    assert table(spark, lake, A) == states[-1]
+
 
 @pytest.mark.soak
 def test_a_joining_version_whose_number_is_taken_is_left_out(
@@ -205,39 +238,3 @@ def test_a_joining_version_whose_number_is_taken_is_left_out(
 def want_optimised_writes(spark: SparkSession, lake: Path) -> None:
     optimised = "'delta.autoOptimize.optimizeWrite' = 'true'"
     spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ({optimised})")
-
-
-def test_a_table_that_takes_only_appends_gets_inserts_and_refuses_a_change_in_either_mode(
-    spark: SparkSession, events: Events, lake: Path
-) -> None:
-    events.insert(1, 1)
-    events.log.ingest(spark, lake)
-    spark.sql(f"ALTER TABLE delta.`{lake / A}` SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
-    # Rows that come again are among the new ones.
-    events.send_again(2)
-    *_, grouped = events.insert(1, 1)
-    events.log.ingest(spark, lake, commit_mode="grouped")
-    sink = open_sink(spark, events.log.configured(lake))
-    state = sink.state(A)
-    assert state is not None
-    # Delta would refuse both, though no row is deleted.
-    upkeep = Upkeep(
-        oldest=state.version,
-        keeps=timedelta(hours=1),
-        tombstones_below=state.note.high,
-        erases_values=True,
-    )
-    sink.tidy(state, upkeep)
-    events.send_again(2)
-    states = events.insert(*[1] * len(SIZES))
-    events.write({1: 7}, "u")
-    events.write({2: 8}, "u")
-    # The inserts are a batch, and the changes behind them are the next one.
-    with pytest.raises(LakeingestError, match="appendOnly"):
-        events.log.ingest(spark, lake, **EACH, batch_max_events=str(len(SIZES)))
-    assert_published(spark, lake, [grouped, *states])
-    # The last version has joined the files of the others.
-    assert kinds(entries(lake)[-1]) == {"commitInfo": 1, "remove": len(SIZES), "add": 1}
-    with pytest.raises(LakeingestError, match="appendOnly"):
-        events.log.ingest(spark, lake, commit_mode="grouped")
-    assert table(spark, lake, A) == states[-1]
