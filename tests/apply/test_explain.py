@@ -13,6 +13,7 @@ import lakeingest
 from lakeingest.apply.factory import open_ledger
 from lakeingest.apply.inspect.explain import Explanation, State
 from tests.apply.shop import Shop, row
+from tests.forms import with_all
 
 A, B = "public.a", "public.b"
 
@@ -75,6 +76,7 @@ def test_waiting_for_rows(shop: Shop) -> None:
     assert (waits["rows_counted"], waits["rows_there"]) == (2, 0)
 
 
+@with_all
 def test_stopped_by_data(shop: Shop) -> None:
     shop.log.raw(A, {"id": 2}, b"\xff\xfe")
     shop.log.transaction(id_of(3), row(B, 3, 1, 2, 20))
