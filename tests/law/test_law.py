@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from lakeingest.sink.delta import rewrite
-from tests.forms import HARD, SOFT, further
+from tests.forms import HARD, SOFT
 from tests.law.conftest import Tables
 from tests.law.history import any_order, in_order
 from tests.law.judge import check
@@ -26,12 +26,12 @@ TRANSACTIONS = 3
 KILLED_AFTER = 1
 TRUNCATED = 2
 """Rounds where a truncate is in the middle of them."""
+GENERATED = [pytest.mark.soak, pytest.mark.generated]
 
 # CI takes each way of a change with one kind of delete, in turns.
 
 
-@pytest.mark.generated
-@pytest.mark.parametrize("rounds", [ROUNDS, further(ROUNDS + 1)])
+@pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(ROUNDS + 1, marks=GENERATED)])
 @SOFT
 def test_every_batch_leaves_the_rows_of_the_source_whatever_is_repeated(
     tables: Tables, rounds: int, hard: bool
