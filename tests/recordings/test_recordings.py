@@ -17,7 +17,6 @@ from lakeingest.config import load_config
 from lakeingest.demo import demo_folder
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.reader import open_lake
-from tests.forms import further
 from tests.recordings.altered import PartOracle, short_run
 from tests.recordings.check import Report, check_history, check_run
 from tests.recordings.configure import RecordedRun, packaged_run, recorded_run
@@ -118,7 +117,7 @@ def test_our_reader_shows_a_publication_between_as_another_engine_does(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("deletes", [further("soft"), "hard"])
+@pytest.mark.parametrize("deletes", ["soft", "hard"])
 def test_where_rows_are_hidden_each_publication_is_a_commit_and_the_tables_the_databases(
     spark: SparkSession,
     demo: RecordedRun,
@@ -135,13 +134,10 @@ def test_where_rows_are_hidden_each_publication_is_a_commit_and_the_tables_the_d
     assert len(vectors) >= 4
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("table_type", "batch", "end"),
-    [
-        further("MERGE_ON_READ", 500, 90),
-        further("COPY_ON_WRITE", 100_000, None),
-        further("MERGE_ON_READ", 5_000, None),
-    ],
+    [("MERGE_ON_READ", 500, 90), ("COPY_ON_WRITE", 100_000, None), ("MERGE_ON_READ", 5_000, None)],
 )
 def test_on_hudi_each_publication_is_a_commit_and_the_tables_the_databases_for_others_too(
     spark: SparkSession, tmp_path: Path, table_type: str, batch: int, end: int | None
