@@ -13,7 +13,7 @@ import pytest
 from lakeingest.engine.delta.log import properties
 from tests.sink.lake import COLLECTION, Lake, insert
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 
 LOG_KEPT = "delta.logRetentionDuration"
 
@@ -24,7 +24,8 @@ def age(lake: Lake, by: timedelta) -> None:
     for file in (Path(path) / "_delta_log").iterdir():
         os.utime(file, (at, at))
     session: Any = lake.spark
-    session._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    folder = session._jvm.org.apache.hadoop.fs.Path(path)
+    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
     lake.restart()
 
 
