@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,22 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Tables(Protocol):
-    """Makes what makes new, empty tables."""
-
-    def __call__(
-        self,
-        *,
-        hard: bool = False,
-        null_missing: bool = False,
-        direct: bool = True,
-        hides: bool = True,
-        ddl: str = DDL,
-        whole: bool = False,
-        each: bool = False,
-        interrupt: Interrupt | None = None,
-    ) -> Callable[[], Ingest]:
-        """Return a maker of tables, each in a folder of its own."""
+Tables = Callable[..., Callable[[], Ingest]]
+"""Makes what makes new, empty tables, each in a folder of its own."""
 
 
 @pytest.fixture
@@ -40,19 +26,15 @@ def tables(spark: SparkSession, tmp_path: Path) -> Tables:
 
     def of(
         *,
-        hard: bool = False,
-        null_missing: bool = False,
-        direct: bool = True,
-        hides: bool = True,
         ddl: str = DDL,
         whole: bool = False,
         each: bool = False,
         interrupt: Interrupt | None = None,
+        **ways: bool,
     ) -> Callable[[], Ingest]:
         def new() -> Ingest:
             root = tmp_path / f"lake{next(numbers)}"
-            ways = {"direct": direct, "hides": hides}
-            sink = delta_sink(spark, root, hard=hard, null_missing=null_missing, **ways)
+            sink = delta_sink(spark, root, **{"hard": False, "null_missing": False, **ways})
             if not each:
                 return Ingest(spark, sink, ddl=ddl, whole=whole)
             table = EachIngest(spark, sink, ddl=ddl, whole=whole)
