@@ -79,6 +79,7 @@ def test_the_final_tables_of_pg_shop_small_are_those_of_the_database(
     assert in_small_batches.rows > 4000
 
 
+@pytest.mark.soak
 def test_a_second_run_finds_nothing_new_and_publishes_nothing(
     spark: SparkSession, part: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
