@@ -218,7 +218,7 @@ SEEN_ELSEWHERE = {
     "a declared type that does not hold the values",
     "a record that is no JSON",
     "another order for a lake that exists",
-    # tests/apply: test_guesses.py, test_connector_guard.py, test_inspect.py
+    # tests/apply: test_explain.py, test_connector_guard.py, test_inspect.py
     "a misspelt table",
     "no columns declared for JSON without schemas",
     "another connector",
