@@ -56,7 +56,7 @@ EACH = pytest.mark.parametrize("name", DOCUMENTS)
 MOST_LINES_OF_README = 200
 
 COMMITS, TABLES = 100, ("order_lines", "orders", "txlog")
-"""A part of the demo's; ``tests/recordings/test_recordings.py`` ingests all 979, and 7 tables."""
+"""A part of the demo's; ``tests/recordings/test_recordings.py`` ingests all 979, and 9 tables."""
 
 PER_TABLE = 40
 """Records that a job per table takes at a time of so few: three of four states are wrong."""

@@ -40,22 +40,15 @@ def demo() -> RecordedRun:
 
 
 @pytest.fixture(scope="module")
-def part(demo: RecordedRun) -> RecordedRun:
-    """Its transactions in seven of nine tables; of two that are truncated, one is left out."""
-    tables = tuple(each for each in demo.oracle.tables if each not in ("ledger", "stock_log"))
-    return replace(demo, tables=tables, oracle=PartOracle(demo.oracle.folder, tables))
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("in-small-batches")
 
 
 @pytest.fixture(scope="module")
-def in_small_batches(spark: SparkSession, part: RecordedRun, folder: Path) -> Report:
+def in_small_batches(spark: SparkSession, demo: RecordedRun, folder: Path) -> Report:
     """The packaged run ingested in batches of 5,000 events; several tests look at its lake."""
     settings = {"lakeingest.batch.max.events": "5000"}
-    return check_run(spark, part, folder, settings=settings, by_delta_rs=True)
+    return check_run(spark, demo, folder, settings=settings, by_delta_rs=True)
 
 
 def wrong(report: Report) -> list[str]:
@@ -75,34 +68,34 @@ def test_the_final_tables_of_pg_shop_small_are_those_of_the_database(
     in_small_batches: Report,
 ) -> None:
     assert wrong(in_small_batches) == []
-    assert len(in_small_batches.tables) == 7
+    assert len(in_small_batches.tables) == 9
     assert in_small_batches.rows > 4000
 
 
 @pytest.mark.soak
 def test_a_second_run_finds_nothing_new_and_publishes_nothing(
-    spark: SparkSession, part: RecordedRun, in_small_batches: Report, folder: Path
+    spark: SparkSession, demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
     run_pipeline(spark, load_config(folder / "pipeline.properties"))
-    again = check_history(part, RustLake(folder / "lake", part.namespace))
+    again = check_history(demo, RustLake(folder / "lake", demo.namespace))
     assert again == in_small_batches.history
 
 
 def test_a_snapshot_that_mixes_two_publications_is_found(
-    part: RecordedRun, in_small_batches: Report, folder: Path
+    demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
-    history = check_history(part, Torn(RustLake(folder / "lake", part.namespace), "txlog"))
+    history = check_history(demo, Torn(RustLake(folder / "lake", demo.namespace), "txlog"))
     assert len(history.violations) >= in_small_batches.history.publications // 2
     assert "txlog." in history.violations[0]
 
 
 def test_another_engine_reads_the_newest_publication_as_the_database_was(
-    part: RecordedRun, in_small_batches: Report, folder: Path
+    demo: RecordedRun, in_small_batches: Report, folder: Path
 ) -> None:
-    lake = RustLake(folder / "lake", part.namespace)
+    lake = RustLake(folder / "lake", demo.namespace)
     newest = lake.newest()
     assert newest is not None
-    checker = PrefixChecker(part.oracle.commits or (), ignored=uncounted(part.name, part.form))
+    checker = PrefixChecker(demo.oracle.commits or (), ignored=uncounted(demo.name, demo.form))
     place = checker.check("delta-rs", lake.totals(newest, checker.measures))
     assert checker.violations == []
     assert place is not None
