@@ -30,7 +30,7 @@ from lakeingest.engine.delta import maintenance as delta_maintenance_engine
 from lakeingest.engine.delta.log import newest_snapshot
 from lakeingest.engine.delta.maintenance import DeltaMaintenance
 from lakeingest.engine.hudi import table as hudi_table
-from lakeingest.errors import ConfigError, UsageError
+from lakeingest.errors import ConfigError, DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.ledger.publication import Publication
 from lakeingest.ledger.retention import LedgerRetention
@@ -43,6 +43,7 @@ from tests.apply.published import history
 from tests.apply.shop import Shop, row
 from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
+from tests.delta_log import forget_log
 from tests.forms import with_all
 from tests.recordings.rust import DELETED, queried
 
@@ -225,8 +226,7 @@ def test_beside_a_run_old_publications_go_and_the_next_runs_turn_takes_files_and
     """The run has claimed the lake and publishes nothing; the next one publishes the files.
 
     The turn is the other table's, but files that are many are joined at once: a table that only
-    grows would slow down each batch. Known transactions go with the tombstones: that a run stops at
-    one that is not known, ``test_boundary_mode.py`` shows.
+    grows would slow down each batch. Known transactions go with the tombstones.
     """
     at_once(tombstones=FOR_EVER)
 
@@ -264,6 +264,10 @@ def test_beside_a_run_old_publications_go_and_the_next_runs_turn_takes_files_and
     for name in (A, B):
         assert files(shop, name) == read_files(shop, name)
         assert len(files(shop, name)) == 1
+    shop.log.transaction("2:2100", *FIRST)
+    shop.commit(a=70)
+    with pytest.raises(DataError, match="are not in the ledger"):
+        shop.run()
 
 
 @pytest.mark.slow
@@ -343,9 +347,7 @@ def test_the_ledgers_head_outlives_its_log_where_only_maintenance_writes(
     aged(ledger / "_delta_log", 49, 0)
     for path in (ledger / "_delta_log").iterdir():
         os.utime(path, (0, 0))
-    session: Any = shop.spark
-    folder = session._jvm.org.apache.hadoop.fs.Path(str(ledger))
-    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
+    forget_log(shop.spark, ledger)
     at_once()
     # Without a better table there is nothing to publish.
     monkeypatch.setattr(Keeper, "tidy", lambda *_: {})

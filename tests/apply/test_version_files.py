@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -21,6 +20,7 @@ from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState
 from tests.apply.published import history
 from tests.apply.written import WrittenLog, change
+from tests.delta_log import forget_log
 from tests.forms import further
 
 pytestmark = pytest.mark.slow
@@ -65,9 +65,7 @@ def test_a_checksum_that_got_lost_is_there_again_after_the_next_batch(
 ) -> None:
     ingest(spark, log, lake, 1, 3)
     newest_entry(lake).with_suffix(".crc").unlink()
-    session: Any = spark
-    folder = session._jvm.org.apache.hadoop.fs.Path(str(lake / A))
-    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
+    forget_log(spark, lake / A)
     ingest(spark, log, lake, 4, 6)
     checksum = json.loads(newest_entry(lake).with_suffix(".crc").read_text("utf-8"))
     assert checksum["numFiles"] == len(spark.read.format("delta").load(str(lake / A)).inputFiles())

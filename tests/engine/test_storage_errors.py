@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from lakeingest.engine.delta.log import commit_name
 from lakeingest.engine.storage_errors import storage, storage_error
 from lakeingest.errors import AccessError, ConfigError, TransientError, UnavailableError
+from tests.delta_log import forget_log
 from tests.engine.web_storage import closed_storage, refusing_storage
 
 LAKE = "s3a://lake/shop"
@@ -62,9 +63,7 @@ def test_a_log_whose_listing_lacks_an_entry_is_to_be_read_again(
     for _ in range(3):
         spark.range(1).write.format("delta").mode("append").save(str(table))
     (table / "_delta_log" / commit_name(1)).rename(tmp_path / "later.json")
-    session: Any = spark
-    folder = session._jvm.org.apache.hadoop.fs.Path(str(table))
-    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
+    forget_log(spark, table)
     with (
         pytest.raises(TransientError, match=f"below '{tmp_path}' .*without entry 1,"),
         storage(str(tmp_path)),

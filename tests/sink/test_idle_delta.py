@@ -6,11 +6,11 @@ import os
 from datetime import timedelta
 from pathlib import Path
 from time import time
-from typing import Any
 
 import pytest
 
 from lakeingest.engine.delta.log import properties
+from tests.delta_log import forget_log
 from tests.sink.lake import COLLECTION, Lake, insert
 
 pytestmark = pytest.mark.slow
@@ -23,9 +23,7 @@ def age(lake: Lake, by: timedelta) -> None:
     path, at = lake.sink.path(COLLECTION), time() - by.total_seconds()
     for file in (Path(path) / "_delta_log").iterdir():
         os.utime(file, (at, at))
-    session: Any = lake.spark
-    folder = session._jvm.org.apache.hadoop.fs.Path(path)
-    session._jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session._jsparkSession, folder)
+    forget_log(lake.spark, path)
     lake.restart()
 
 
