@@ -12,7 +12,7 @@ import pytest
 
 from lakeingest.errors import DataError
 from tests.decode.avro import record
-from tests.forms import further
+from tests.forms import further, with_all
 from tests.source.folder import write_schemas
 from tests.vectors import conftest, wire
 from tests.vectors.conftest import Lake, check_avro
@@ -159,7 +159,8 @@ def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
     assert found.rows("b", "id", "v", "nn") == {2: ("y", 7)}
 
 
-@pytest.mark.parametrize("field", [further("op"), further("source_sequence")])
+@with_all
+@pytest.mark.parametrize("field", ["op", "source_sequence"])
 def test_a_row_that_does_not_say_what_it_is_or_where_stops_the_run(
     lake: Callable[..., Lake], stream: Callable[..., None], field: str
 ) -> None:

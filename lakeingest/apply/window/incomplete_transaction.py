@@ -109,7 +109,7 @@ def missing_rows(
     """
     missing: dict[int, dict[str, int]] = {end: {} for end in ends}
     lacking = boundaries.where(F.col("end_offset").isin(*ends))
-    # A row for each table of a transaction that a person is told of: a handful.
+    # A row per table of a transaction that is published in part: a handful.
     for row in incomplete_transactions(changes, lacking, counted).collect():
         missing[row["end_offset"]][row["collection"]] = row["expected"] - row["found"]
     return missing
