@@ -78,7 +78,7 @@ def publish_first(patch: pytest.MonkeyPatch) -> None:
             for e, one_later in zip(early, late, strict=True)
         ]
         commits, rows = {**first.commits, **more.commits}, {**first.rows, **more.rows}
-        return whole, Written(commits, rows)
+        return whole, Written(commits, rows, first.jobs + more.jobs)
 
     def tell(
         self: Publisher,

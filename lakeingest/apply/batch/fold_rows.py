@@ -91,7 +91,8 @@ def fold_partial_rows(
     payloads = _fold(decoded, part, spec, unordered)
     if unordered and payloads.unordered:
         keys, number = local_checkpoint(unordered(decoded)), payloads.unordered
-        ordered = _in_row_order(decoded, keys, number, part, spec, lake, tombstones_to)
+        rows = None if lake is None else _rows_now(lake, keys, number, part, spec)
+        ordered = _in_row_order(decoded, keys, rows, part, spec, tombstones_to)
         decoded = local_checkpoint(ordered)
         payloads = _fold(decoded, part, spec)
     if not payloads.linked:
@@ -132,23 +133,27 @@ def _fold(
     return folded(payload, spec.names.deleted, *more)
 
 
+def _rows_now(
+    lake: DataFrame, keys: DataFrame, number: int, part: TablePart, spec: PipelineSpec
+) -> DataFrame:
+    """Return the table's rows of ``number`` keys that no truncate of the batch sweeps away."""
+    above_floor = lake.where(F.col(spec.names.position) > F.lit(part.floor))
+    return local_checkpoint(rows_of(above_floor, part.table.key, keys, F.col("key_row"), number))
+
+
 def _in_row_order(
     decoded: DataFrame,
     keys: DataFrame,
-    number: int,
+    rows: DataFrame | None,
     part: TablePart,
     spec: PipelineSpec,
-    lake: DataFrame | None,
     tombstones_to: str,
 ) -> DataFrame:
-    """Order the changes of the rows in ``keys``, where their positions do not give the order."""
-    table = part.table
-    if lake is not None:
-        above_floor = lake.where(F.col(spec.names.position) > F.lit(part.floor))
-        lake = local_checkpoint(rows_of(above_floor, table.key, keys, F.col("key_row"), number))
-    if table.keyless is Keyless.FULL_ROW:
-        return resolve_net_zero(decoded, lake, table.key, tombstones_to, spec.names)
-    return deferred_key_order.in_order(decoded, keys, lake, table.key, tombstones_to, spec.names)
+    """Order the changes of ``keys``, whose ``rows`` are in the table, where positions do not."""
+    key = part.table.key
+    if part.table.keyless is Keyless.FULL_ROW:
+        return resolve_net_zero(decoded, rows, key, tombstones_to, spec.names)
+    return deferred_key_order.in_order(decoded, keys, rows, key, tombstones_to, spec.names)
 
 
 def _with_old_values(

@@ -143,9 +143,8 @@ def prepare(window: Window, index: int, state: LakeState, book: TableBook) -> Pr
 
     def part(collection: str) -> TablePart:
         with spark_errors_of(collection):
-            whole, exchanges = window.whole, collection in exchanging
-            own = by_table[collection]
-            made = _part(changes, collection, own, state, book, whole=whole, exchanges=exchanges)
+            exchanges, own = collection in exchanging, by_table[collection]
+            made = _part(changes, collection, own, state, book, exchanges=exchanges)
             return _with_cut_out(made, state, book) if ends else made
 
     parts = tuple(in_parallel(part, collections))
@@ -248,14 +247,13 @@ def _part(
     state: LakeState,
     book: TableBook,
     *,
-    whole: bool,
     exchanges: bool,
 ) -> TablePart:
     previous = state.tables.get(collection)
     own_changes = changes.where(F.col("collection") == collection)
     table = book.spec(collection, batch_stats, own_changes, previous)
     is_ambiguous = table.has_ambiguous_nulls(book.encodings(collection))
-    if whole and table.keyless is None and may_move_without_header(batch_stats):
+    if book.whole and table.keyless is None and may_move_without_header(batch_stats):
         with_key_changes = with_moves(own_changes)
         if is_ambiguous or not keys_with_deferred_order(with_key_changes).isEmpty():
             own_changes, exchanges = with_key_changes, True

@@ -30,10 +30,12 @@ class Written:
     Attributes:
         commits: The tables' commits by collection, oldest first.
         rows: Number of merge payloads by collection.
+        jobs: Number of Spark jobs.
     """
 
     commits: Mapping[str, Sequence[TableState]]
     rows: Mapping[str, int]
+    jobs: int
 
     @property
     def changed(self) -> dict[str, TableState]:
@@ -74,11 +76,8 @@ def publications(
     batch: PreparedBatch,
     state: LakeState,
     written: Written,
-    *,
-    frontiers: Sequence[Frontier],
-    notes_of_batch: Sequence[CommitNote],
+    progress: Sequence[tuple[CommitNote, Frontier]],
     folders: LakeFolders,
-    jobs: int,
 ) -> list[Publication]:
     """Return the publications of a batch that is written, oldest first; see the module.
 
@@ -87,10 +86,8 @@ def publications(
         batch: The batch.
         state: State of the lake before it.
         written: What it has written.
-        frontiers: See ``notes``.
-        notes_of_batch: The result of ``notes``.
+        progress: The note of each publication's commits (``notes``), and the frontier after it.
         folders: Folders of the tables.
-        jobs: Spark jobs of the batch.
     """
     head = state.head
     cut = window.cuts[batch.index - 1] if batch.index != SNAPSHOT_BATCH else None
@@ -99,9 +96,9 @@ def publications(
     before = head.frontier
     result: list[Publication] = []
     # A killed run may have told the ledger nothing of its commits.
-    changed = state.commits_up_to(notes_of_batch[-1].end_offset, written.commits)
-    for note, frontier in zip(notes_of_batch, frontiers, strict=True):
-        is_first, is_last = not result, len(result) == len(frontiers) - 1
+    changed = state.commits_up_to(progress[-1][0].end_offset, written.commits)
+    for note, frontier in progress:
+        is_first, is_last = not result, len(result) == len(progress) - 1
         tables = state.versions(state.commits_up_to(note.end_offset, written.commits))
         transactions, events = counts[len(result)]
         publication = Publication(
@@ -113,7 +110,7 @@ def publications(
             paths=state.paths(tables, folders),
             transactions=transactions,
             events=events,
-            jobs=jobs if is_last else 0,
+            jobs=written.jobs if is_last else 0,
             opened=_new_epochs(before, frontier),
             frontier=frontier,
             schemas=_new_schemas(state, changed) if is_first else {},

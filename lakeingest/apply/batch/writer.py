@@ -163,19 +163,10 @@ class BatchWriter:
         written = Written(
             commits={name: commits for name, (commits, _) in zip(names, results, strict=True)},
             rows={name: count for name, (_, count) in zip(names, results, strict=True)},
+            jobs=self.jobs.since_last(),
         )
-        jobs = self.jobs.since_last()
-        new = publications(
-            window,
-            batch,
-            state,
-            written,
-            frontiers=frontiers,
-            notes_of_batch=notes_of_batch,
-            folders=self.folders,
-            jobs=jobs,
-        )
-        return new, written
+        progress = list(zip(notes_of_batch, frontiers, strict=True))
+        return publications(window, batch, state, written, progress, self.folders), written
 
     def _commit(
         self,

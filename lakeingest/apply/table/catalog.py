@@ -115,6 +115,11 @@ class TableBook:
             )
             raise ConfigError(message) from error
 
+    @property
+    def whole(self) -> bool:
+        """Whether transactions are applied whole; else each event is applied alone."""
+        return self._spec.whole
+
     def is_read(self, collection: str) -> bool:
         """Return whether the configuration selects the table's topic."""
         return self._config.source.selects(collection)
