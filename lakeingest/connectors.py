@@ -32,6 +32,8 @@ class Connector:
             the order of their commits (``Family.row_transaction``).
         adoptable: Whether tables of Hudi Streamer can be adopted: their rows are in the order of
             the log. MySQL's are ordered by ``_event_seq``, or by binlog names as text.
+        compresses: Whether the server may log a transaction compressed; its rows then have one
+            place (MySQL's ``binlog_transaction_compression``).
     """
 
     records_name: tuple[str, ...] = ()
@@ -44,6 +46,7 @@ class Connector:
     streamer_source: str = ""
     shows_transactions: bool = False
     adoptable: bool = False
+    compresses: bool = False
 
 
 _MYSQL = Connector(
@@ -63,7 +66,7 @@ CONNECTORS: Mapping[str, Connector] = MappingProxyType(
             shows_transactions=True,
             adoptable=True,
         ),
-        "mysql": _MYSQL,
+        "mysql": replace(_MYSQL, compresses=True),
         "mariadb": replace(_MYSQL, records_name=("mariadb", "mysql")),
         "sqlserver": Connector(records_name=("sqlserver",), name_parts=3),
         "oracle": Connector(records_name=("oracle",)),

@@ -205,7 +205,7 @@ def _boundary(config: PipelineConfig) -> Iterator[str]:
 def unseen_compression(config: PipelineConfig) -> Iterator[str]:
     """Yield a warning where rows alone do not show that MySQL has compressed a transaction."""
     source = config.source
-    if source.transaction_mode == "boundary" and source.connector == "mysql":
+    if source.transaction_mode == "boundary" and CONNECTORS[source.connector].compresses:
         yield (
             "lakeingest.transaction.mode=boundary: the server must have "
             "binlog_transaction_compression=OFF; without transaction metadata a compressed "
