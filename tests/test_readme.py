@@ -38,7 +38,7 @@ from lakeingest.config.keys import (
 )
 from lakeingest.demo import demo_folder, story
 from lakeingest.engine.local_checkpoint import local_checkpoint
-from tests.apply.written import Sent, WrittenLog, place_of
+from tests.logs.written import Sent, WrittenLog, place_of
 from tests.reader.small_lake import LINES, THIRD, SmallLake
 from tests.recordings.altered import short_run
 from tests.recordings.configure import RecordedRun, packaged_run

@@ -18,7 +18,7 @@ from lakeingest.errors import ConfigError, DataError, TransientError
 from lakeingest.plan.spec import PipelineSpec
 from lakeingest.position import after
 from lakeingest.source.contract import TopicPartition
-from tests.adoption.log import TRANSACTIONS, Log, Row, above, topic
+from tests.logs.postgresql import TRANSACTIONS, Log, Row, above, topic
 
 # Half a dozen small jobs each.
 pytestmark = pytest.mark.slow

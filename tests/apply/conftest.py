@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.apply.shop import Shop, begun_shop, opened_shop
-from tests.apply.written import WrittenLog
+from tests.logs.shop import Shop, begun_shop, opened_shop
+from tests.logs.written import WrittenLog
 from tests.shared_folder import shared_folder
 
 

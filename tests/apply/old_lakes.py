@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lakeingest.session import session
-from tests.apply.written import Sent, WrittenLog, place_of
+from tests.logs.written import Sent, WrittenLog, place_of
 
 TABLES = ("public.a", "public.b")
 LAKES: Mapping[str, Mapping[str, str]] = {

@@ -28,8 +28,8 @@ from lakeingest.source.topics import MissingTopicError
 from tests.apply.published import table
 from tests.apply.test_offset_ranges import Log
 from tests.apply.test_progress import place
-from tests.apply.written import Sent, WrittenLog
 from tests.engine.test_storage_errors import thrown
+from tests.logs.written import Sent, WrittenLog
 
 LAKE = "s3a://lake/shop"
 NOTHING_LOST = Log(10, {TopicPartition("px.a", 0): 10})

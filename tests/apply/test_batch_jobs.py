@@ -12,8 +12,8 @@ from lakeingest.apply.inspect.status import pipeline_status
 from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import BatchSummary
 from lakeingest.config import load_config
-from tests.apply.shop import Shop
 from tests.benchmarks.job_book import JobBook
+from tests.logs.shop import Shop
 from tests.recordings.configure import packaged_run
 
 pytestmark = pytest.mark.alone

@@ -26,9 +26,9 @@ from lakeingest.plan.spec import PipelineSpec, Transactions
 from lakeingest.position import after
 from tests.apply.crash import crashing_at
 from tests.apply.published import history
-from tests.apply.written import PREFIX, Sent, WrittenLog, place_of
 from tests.config.settings import KAFKA, problem_of
 from tests.envelope.records import Record, binlog_event
+from tests.logs.written import PREFIX, Sent, WrittenLog, place_of
 from tests.plan.test_row_boundaries import MARIADB
 from tests.plan.test_row_boundaries import read as changes_of
 from tests.plan.test_row_boundaries import sent as row_of

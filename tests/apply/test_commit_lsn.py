@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.errors import DataError
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog
+from tests.logs.written import Sent, WrittenLog
 
 pytestmark = pytest.mark.slow
 

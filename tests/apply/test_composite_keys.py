@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.reader import open_lake
-from tests.apply.written import WrittenLog, place_of
+from tests.logs.written import WrittenLog, place_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeingest.errors import DataError
-from tests.apply.written import Sent, WrittenLog
 from tests.forms import further
+from tests.logs.written import Sent, WrittenLog
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError
-from tests.apply.written import WrittenLog, change
 from tests.forms import further
+from tests.logs.written import WrittenLog, change
 from tests.reader.small_lake import SmallLake
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.folders import TOMBSTONES
 from tests.apply.published import history, table
-from tests.apply.written import Sent, WrittenLog, place_of
+from tests.logs.written import Sent, WrittenLog, place_of
 from tests.recordings.rust import queried
 
 ORDERS = "public.orders"

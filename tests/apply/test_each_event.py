@@ -23,10 +23,10 @@ from lakeingest.errors import ConfigError, DataError
 from lakeingest.ledger.publication import Frontier
 from lakeingest.plan.spec import Ordering, PipelineSpec, Transactions
 from lakeingest.source.contract import OffsetRange, TopicPartition
-from tests.apply.changing import ID, TABLE, Log, column
 from tests.apply.crash import crashing_at
 from tests.envelope.records import recorded
 from tests.forms import further
+from tests.logs.changing import ID, TABLE, Log, column
 from tests.recordings.altered import PartOracle, altered
 from tests.recordings.check import check_tables
 from tests.recordings.configure import RecordedRun, packaged_run, write_properties

@@ -13,7 +13,7 @@ from lakeingest.apply.window import failover_epochs
 from lakeingest.errors import DataError
 from lakeingest.folders import LEDGER_FOLDER
 from tests.apply.published import table
-from tests.apply.written import PREFIX, Sent, WrittenLog, topic_of
+from tests.logs.written import PREFIX, Sent, WrittenLog, topic_of
 from tests.recordings.rust import queried
 
 pytestmark = pytest.mark.slow

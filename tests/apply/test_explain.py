@@ -12,8 +12,8 @@ import pytest
 import lakeingest
 from lakeingest.apply.factory import open_ledger
 from lakeingest.apply.inspect.explain import Explanation, State
-from tests.apply.shop import Shop, row
 from tests.forms import with_all
+from tests.logs.shop import Shop, row
 
 A, B = "public.a", "public.b"
 

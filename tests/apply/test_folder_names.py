@@ -12,8 +12,8 @@ from lakeingest.engine.file_names import is_case_sensitive
 from lakeingest.errors import ConfigError
 from lakeingest.reader import open_lake
 from tests.apply.published import read_table
-from tests.apply.shop import Shop
 from tests.apply.test_rewritten_names import log_of, sent
+from tests.logs.shop import Shop
 
 pytestmark = pytest.mark.slow
 

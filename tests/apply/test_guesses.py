@@ -13,9 +13,9 @@ from lakeingest.apply.table.guesses import Guesses
 from lakeingest.config import load_config
 from lakeingest.errors import ConfigError, LakeingestError
 from lakeingest.plan.inference import InferredType
-from tests.apply.written import Sent, WrittenLog, place_of
 from tests.config.settings import RECORDED
 from tests.forms import with_all
+from tests.logs.written import Sent, WrittenLog, place_of
 
 A, B = "public.a", "public.b"
 

@@ -22,9 +22,9 @@ from lakeingest.errors import LakeingestError
 from lakeingest.sink.contract import Upkeep
 from lakeingest.sink.delta import versions
 from tests.apply.published import history, table
-from tests.apply.written import Sent, WrittenLog, change, place_of
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
+from tests.logs.written import Sent, WrittenLog, change, place_of
 from tests.recordings.log_lake import vector_path
 
 pytestmark = pytest.mark.slow

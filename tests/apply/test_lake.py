@@ -15,7 +15,7 @@ from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.ledger.publication import Frontier, Publication
 from lakeingest.sink.contract import Sink, TableState
 from tests.apply.published import table as table_of
-from tests.apply.shop import Shop
+from tests.logs.shop import Shop
 from tests.notes import commit_note
 
 

@@ -11,7 +11,7 @@ from lakeingest.apply.window.end_markers import EndMarker, ascending_prefix
 from lakeingest.errors import DataError
 from lakeingest.position import after
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog, place_of
+from tests.logs.written import Sent, WrittenLog, place_of
 
 SERVER = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"
 TABLE = {"postgresql": "public.a", "mysql": "shop.a"}

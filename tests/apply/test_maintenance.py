@@ -40,11 +40,11 @@ from lakeingest.sink.delta import maintenance as delta_maintenance
 from lakeingest.sink.delta import rewrite
 from lakeingest.sink.delta.sink import DeltaSink
 from tests.apply.published import history
-from tests.apply.shop import Shop, row
-from tests.apply.written import WrittenLog
 from tests.benchmarks.idle import aged, checkpoint
 from tests.delta_log import forget_log
 from tests.forms import with_all
+from tests.logs.shop import Shop, row
+from tests.logs.written import WrittenLog
 from tests.recordings.rust import DELETED, queried
 
 A, B = "public.a", "public.b"

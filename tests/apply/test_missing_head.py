@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.inspect.validate import validate_pipeline
 from lakeingest.errors import DataError
-from tests.apply.written import WrittenLog, change
+from tests.logs.written import WrittenLog, change
 
 pytestmark = pytest.mark.slow
 

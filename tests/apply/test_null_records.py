@@ -16,7 +16,7 @@ from lakeingest.apply.window.null_records import refuse_lone_null_records
 from lakeingest.errors import DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.source.contract import TopicPartition
-from tests.apply.changing import ID, Log, column
+from tests.logs.changing import ID, Log, column
 
 pytestmark = pytest.mark.slow
 

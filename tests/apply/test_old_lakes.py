@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from lakeingest.reader import open_lake
 from tests.apply.old_lakes import AFTER, BEFORE, LAKES, source_after, write
 from tests.apply.published import read_table, read_tables
-from tests.apply.written import WrittenLog
 from tests.forms import further
+from tests.logs.written import WrittenLog
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import lakeingest
 from lakeingest.errors import DataError, UsageError
 from lakeingest.folders import LEDGER_FOLDER
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog
+from tests.logs.written import Sent, WrittenLog
 from tests.recordings.rust import RustLake, queried
 
 pytestmark = pytest.mark.slow

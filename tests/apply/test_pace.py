@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.pace import IDLE_SECONDS, Pace
 from lakeingest.apply.run import run_pipeline
-from tests.apply.written import WrittenLog, change
+from tests.logs.written import WrittenLog, change
 
 
 @pytest.fixture

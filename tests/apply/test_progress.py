@@ -24,7 +24,7 @@ from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
 from tests.apply.published import publication_of, table
 from tests.apply.test_offset_ranges import ENDS, Log
-from tests.apply.written import PREFIX, Sent, WrittenLog, place_of
+from tests.logs.written import PREFIX, Sent, WrittenLog, place_of
 from tests.recordings.rust import RustLake
 
 ROWS = TopicPartition("px.a", 0)

@@ -24,9 +24,9 @@ from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
 from tests.apply.maintained import maintain_quickly
 from tests.apply.published import history
-from tests.apply.shop import Shop
-from tests.apply.written import PREFIX, Sent, WrittenLog, topic_of
 from tests.forms import further
+from tests.logs.shop import Shop
+from tests.logs.written import PREFIX, Sent, WrittenLog, topic_of
 
 pytestmark = pytest.mark.slow
 

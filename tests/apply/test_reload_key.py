@@ -17,9 +17,9 @@ from lakeingest.errors import ConfigError
 from lakeingest.frame_schemas import MetadataColumns
 from lakeingest.reader import open_lake
 from tests.apply.published import table
-from tests.apply.shop import Shop, row
-from tests.apply.written import WrittenLog
 from tests.forms import further
+from tests.logs.shop import Shop, row
+from tests.logs.written import WrittenLog
 
 A = "public.a"
 

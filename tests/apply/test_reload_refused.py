@@ -14,8 +14,8 @@ from lakeingest.apply.choice.reloading import refuse_source
 from lakeingest.apply.inspect.explain import State, explain_pipeline
 from lakeingest.errors import ConfigError, UsageError
 from lakeingest.ledger.publication import Frontier
-from tests.apply.shop import Shop, row
-from tests.apply.written import WrittenLog, topic_of
+from tests.logs.shop import Shop, row
+from tests.logs.written import WrittenLog, topic_of
 
 A, B = "public.a", "public.b"
 

@@ -19,9 +19,9 @@ from lakeingest.apply.window import progress
 from lakeingest.errors import DataError, FencedError, TransientError, UnavailableError, UsageError
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
-from tests.apply.shop import GONE, Shop, begun_shop, row
-from tests.apply.written import topic_of
 from tests.forms import further
+from tests.logs.shop import GONE, Shop, begun_shop, row
+from tests.logs.written import topic_of
 
 pytestmark = pytest.mark.slow
 

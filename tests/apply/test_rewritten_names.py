@@ -12,8 +12,8 @@ from lakeingest.errors import ConfigError, DataError
 from lakeingest.reader import open_lake
 from tests.apply.crash import crashing_at
 from tests.apply.published import history, tables
-from tests.apply.written import PREFIX, Sent, WrittenLog, place_of, topic_of
 from tests.forms import further
+from tests.logs.written import PREFIX, Sent, WrittenLog, place_of, topic_of
 
 pytestmark = pytest.mark.slow
 

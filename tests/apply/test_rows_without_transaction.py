@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from tests.apply.published import history
-from tests.apply.written import WrittenLog, change, snapshot_row
+from tests.logs.written import WrittenLog, change, snapshot_row
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 

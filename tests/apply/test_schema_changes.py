@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.summary import RunSummary
 from lakeingest.engine.delta.log import commits
 from lakeingest.errors import DataError
-from tests.apply.changing import ID, TABLE, Log, column
 from tests.apply.published import history
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
 from tests.forms import further
+from tests.logs.changing import ID, TABLE, Log, column
 
 # Whole runs of the pipeline, some seconds each.
 pytestmark = pytest.mark.slow

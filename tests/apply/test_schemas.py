@@ -29,11 +29,11 @@ from lakeingest.errors import DataError
 from lakeingest.source.bounds import checked_ranges
 from lakeingest.source.contract import OffsetRange, TopicPartition, Watermarks
 from lakeingest.source.registry.recorded import RecordedRegistry
-from tests.apply.written import b64, mark_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, event, record
 from tests.envelope.records import Record, frame, postgresql_event
-from tests.source.folder import Line, line, write_log, write_schemas
+from tests.logs.folder import Line, line, write_log, write_schemas
+from tests.logs.written import b64, mark_of
 
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
 OLD = envelope_schema({"name": "id", "type": "long"}, {"name": "n", "type": "int"})

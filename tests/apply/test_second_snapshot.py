@@ -12,8 +12,8 @@ from lakeingest.apply.batch import writer
 from lakeingest.errors import DataError
 from tests.apply.crash import crashing_at
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog, place_of
 from tests.forms import further
+from tests.logs.written import Sent, WrittenLog, place_of
 
 pytestmark = pytest.mark.slow
 

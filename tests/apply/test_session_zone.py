@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakeingest.apply.run_session import run_session
 from lakeingest.reader import open_lake
-from tests.apply.written import Sent, WrittenLog, place_of
+from tests.logs.written import Sent, WrittenLog, place_of
 
 ZONE = "spark.sql.session.timeZone"
 TABLE = "public.hours"

@@ -16,10 +16,10 @@ from lakeingest.folders import LEDGER_FOLDER
 from tests.apply.crash import crashing_at
 from tests.apply.maintained import maintain_quickly
 from tests.apply.published import tables
-from tests.apply.shop import Shop
 from tests.apply.test_second_snapshot import snapshot
-from tests.apply.written import Sent, WrittenLog, place_of
 from tests.forms import further
+from tests.logs.shop import Shop
+from tests.logs.written import Sent, WrittenLog, place_of
 from tests.recordings.rust import queried
 
 pytestmark = pytest.mark.slow

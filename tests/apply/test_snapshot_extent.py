@@ -18,7 +18,7 @@ from tests.apply.published import table
 from tests.apply.test_offset_ranges import Log
 from tests.apply.test_prefetch import Readings, record
 from tests.apply.test_second_snapshot import row, snapshot
-from tests.apply.written import WrittenLog
+from tests.logs.written import WrittenLog
 
 A, B = TopicPartition("px.a", 0), TopicPartition("px.b", 0)
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, StringType
 
 from lakeingest.reader import open_lake
-from tests.apply.changing import ID, column
-from tests.apply.written import WrittenLog, place_of
 from tests.decode.wire import unscaled
+from tests.logs.changing import ID, column
+from tests.logs.written import WrittenLog, place_of
 
 pytestmark = pytest.mark.slow
 

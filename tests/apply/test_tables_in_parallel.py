@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeingest.engine.local_checkpoint import local_checkpoint
 from lakeingest.sink.delta import landing, versions
 from tests.apply.published import table
-from tests.apply.written import WrittenLog, change
+from tests.logs.written import WrittenLog, change
 from tests.sink.conftest import treat_as_large
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]

@@ -15,8 +15,8 @@ from lakeingest.errors import ConfigError, DataError
 from lakeingest.frame_schemas import Kind
 from lakeingest.source.contract import TopicPartition
 from tests.apply.published import table
-from tests.apply.written import Sent, WrittenLog, place_of, topic_of
 from tests.forms import further
+from tests.logs.written import Sent, WrittenLog, place_of, topic_of
 
 pytestmark = pytest.mark.slow
 

@@ -19,9 +19,9 @@ from lakeingest.engine.in_turn import InTurn
 from lakeingest.reader import open_lake
 from lakeingest.sink.contract import TableState
 from tests.apply.published import history
-from tests.apply.written import WrittenLog, change
 from tests.delta_log import forget_log
 from tests.forms import further
+from tests.logs.written import WrittenLog, change
 
 pytestmark = pytest.mark.slow
 

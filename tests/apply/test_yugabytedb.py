@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 import lakeingest
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from tests.apply.changing import column
-from tests.apply.written import b64, mark_of, place_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
-from tests.source.folder import Line, line, write_log, write_schemas
+from tests.logs.changing import column
+from tests.logs.folder import Line, line, write_log, write_schemas
+from tests.logs.written import b64, mark_of, place_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 

@@ -25,7 +25,7 @@ from lakeingest.folders import LEDGER_FOLDER
 from lakeingest.frame_schemas import LEDGER
 from lakeingest.ledger.delta import DeltaLedger
 from lakeingest.session import session
-from tests.apply.written import PIPELINE, WrittenLog, change
+from tests.logs.written import PIPELINE, WrittenLog, change
 
 TABLES, ACTIVE, RUNS = 100, 5, 5
 AGES = (10, 1_000, 50_000)

@@ -22,10 +22,10 @@ from lakeingest.cli.main import execute
 from lakeingest.config.file.properties import read_properties
 from lakeingest.demo import demo_folder
 from tests.forms import further
+from tests.logs.folder import line, write_topic
 from tests.recordings.altered import short_run
 from tests.recordings.configure import write_properties
 from tests.recordings.rust import RustLake
-from tests.source.folder import line, write_topic
 
 pytestmark = pytest.mark.slow
 

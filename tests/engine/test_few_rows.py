@@ -24,7 +24,7 @@ from lakeingest.engine.few_rows import (
     session_for_few_rows,
 )
 from lakeingest.engine.own_session import own_session
-from tests.apply.written import WrittenLog, change
+from tests.logs.written import WrittenLog, change
 
 WHOLE_STAGE, PARTITIONS = "spark.sql.codegen.wholeStage", "spark.sql.shuffle.partitions"
 USERS = {WHOLE_STAGE: "true", PARTITIONS: "7"}

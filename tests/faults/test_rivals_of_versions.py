@@ -24,9 +24,9 @@ from lakeingest.sink.delta import maintenance
 from lakeingest.sink.delta.commit import DeltaLakeTable
 from tests.apply.published import history, table
 from tests.apply.test_rows_without_transaction import UNAVAILABLE
-from tests.apply.written import WrittenLog, change, snapshot_row
 from tests.faults.before_commit import before_each_version
 from tests.faults.lost_publication import CrashError
+from tests.logs.written import WrittenLog, change, snapshot_row
 
 pytestmark = pytest.mark.slow
 

@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
-from tests.apply.written import place_of
 from tests.config.settings import recorded
+from tests.logs.folder import Line, line, write_log
+from tests.logs.written import place_of
 from tests.shared_folder import shared_folder
-from tests.source.folder import Line, line, write_log
 
 LINES, NOTES = "public.lines", "public.notes"
 FIRST, SECOND, THIRD = "753:1000", "754:2000", "753:3000"

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from lakeingest.errors import UsageError
 from lakeingest.reader import Lake, open_lake
-from tests.apply.written import Sent, WrittenLog, change
+from tests.logs.written import Sent, WrittenLog, change
 from tests.reader.small_lake import LINES, NOTES, SECOND, SmallLake
 
 

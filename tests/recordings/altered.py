@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.envelope.records import recorded
+from tests.logs.folder import write_log, write_topic
 from tests.recordings.configure import RecordedRun, packaged_run
 from tests.recordings.oracle import Oracle, Totals
-from tests.source.folder import write_log, write_topic
 
 Line = dict[str, Any]
 """One recorded record: ``p`` partition, ``o`` offset, ``k`` key, ``v`` value (text) and others."""

@@ -18,7 +18,7 @@ from lakeingest.sink.delta.evolution import SchemaAlteration
 from lakeingest.sink.foreign_changes import foreign_change, late_commit, since_known
 from lakeingest.sink.progress import newest_note
 from tests.apply.published import table
-from tests.apply.written import WrittenLog, change
+from tests.logs.written import WrittenLog, change
 from tests.notes import commit_note
 
 

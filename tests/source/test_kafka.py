@@ -27,9 +27,9 @@ from lakeingest.source import (
     data_loss_error,
 )
 from lakeingest.topic_names import TopicNames
+from tests.logs.folder import line, write_topic
 from tests.rig.kafka import PASSWORD, USER, KafkaBroker
 from tests.rig.replay import replay
-from tests.source.folder import line, write_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

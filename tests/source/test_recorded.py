@@ -13,7 +13,7 @@ from lakeingest import frame_schemas
 from lakeingest.errors import ConfigError, DataError, InvariantError, UnavailableError
 from lakeingest.source import OffsetRange, RecordedSource, TopicPartition, Watermarks
 from lakeingest.topic_names import TopicNames
-from tests.source.folder import line, write_manifest, write_topic
+from tests.logs.folder import line, write_manifest, write_topic
 
 DEMO = Path(__file__).parents[2] / "lakeingest" / "demo" / "pg-shop-small"
 

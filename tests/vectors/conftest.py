@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from lakeingest.apply.run import run_pipeline
 from lakeingest.config import load_config
 from tests.config.settings import recorded
+from tests.logs.raw_events import PREFIX, write_registry, written_log
 from tests.recordings.rust import DELETED, RustLake, queried
 from tests.recordings.totals import Publication
-from tests.vectors.wire import PREFIX, write_registry, written_log
 
 State = dict[Any, tuple[Any, ...]]
 """Rows of a table by key."""

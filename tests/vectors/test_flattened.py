@@ -13,8 +13,9 @@ import pytest
 from lakeingest.errors import DataError
 from tests.decode.avro import record
 from tests.forms import further, with_all
-from tests.source.folder import write_schemas
-from tests.vectors import conftest, wire
+from tests.logs import raw_events
+from tests.logs.folder import write_schemas
+from tests.vectors import conftest
 from tests.vectors.conftest import Lake, check_avro
 
 pytestmark = pytest.mark.slow
@@ -60,7 +61,7 @@ def flattened(event: dict[str, Any], *, without: str = "") -> list[dict[str, Any
 @pytest.fixture
 def stream(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the raw events be flattened before they are written."""
-    whole = wire.events
+    whole = raw_events.events
 
     def through(described: bool = False, **more: str) -> None:
         def events(*runs: str) -> Any:
@@ -68,7 +69,7 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             rows = [one for event in some for one in flattened(event, **more)]
             return [with_schema(one) for one in rows] if described else rows
 
-        monkeypatch.setattr(wire, "events", events)
+        monkeypatch.setattr(raw_events, "events", events)
 
     return through
 
@@ -105,7 +106,7 @@ class AvroRows:
     """Flattens the events of an Avro log, and registers what they are written with then."""
 
     def __init__(self) -> None:
-        self.schemas = wire.registered()
+        self.schemas = raw_events.registered()
 
     def flattened(self, event: dict[str, Any]) -> list[dict[str, Any]]:
         """See ``flattened``."""
@@ -132,9 +133,9 @@ class AvroRows:
 def test_rows_in_avro_leave_each_commit_as_the_source_had_it(
     lake: Callable[..., Lake], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, whole = AvroRows(), wire.events
+    rows, whole = AvroRows(), raw_events.events
     monkeypatch.setattr(
-        wire, "events", lambda *runs: [one for e in whole(*runs) for one in rows.flattened(e)]
+        raw_events, "events", lambda *runs: [one for e in whole(*runs) for one in rows.flattened(e)]
     )
     monkeypatch.setattr(conftest, "write_registry", rows.write)
     check_avro(lake("avro", settings={**SETTINGS, "lakeingest.source.format": "avro"}))

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.source.folder import Line, write_log, write_schemas
+from tests.logs.folder import Line, write_log, write_schemas
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "vectors" / "data"
 PREFIX = "px"
 
 

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from lakeingest.position import after
 from lakeingest.source.recorded import RecordedSource
 from lakeingest.topic_names import TopicNames
-from tests.apply.written import place_of
-from tests.source.folder import line, write_log
+from tests.logs.folder import line, write_log
+from tests.logs.written import place_of
 
 PREFIX = "t1"
 TRANSACTIONS = f"{PREFIX}.transaction"

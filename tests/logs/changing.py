@@ -16,11 +16,11 @@ from lakeingest.apply.run import run_pipeline
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.reader import Lake, open_lake
-from tests.apply.written import b64, mark_of, place_of
 from tests.config.settings import recorded
 from tests.decode.avro import METADATA, envelope_schema, record
+from tests.logs.folder import write_log, write_schemas
+from tests.logs.written import b64, mark_of, place_of
 from tests.recordings.rust import DELETED, RustLake, queried
-from tests.source.folder import write_log, write_schemas
 
 TABLE = "public.items"
 _PREFIX = "t"

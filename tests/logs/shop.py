@@ -14,7 +14,7 @@ from lakeingest.apply.choice.retire import Retirement
 from lakeingest.apply.summary import RunSummary
 from lakeingest.config.model import PipelineConfig
 from tests.apply.published import tables
-from tests.apply.written import Sent, WrittenLog, place_of
+from tests.logs.written import Sent, WrittenLog, place_of
 
 GONE = "public.b"
 

@@ -18,7 +18,7 @@ from lakeingest.apply.summary import RunSummary
 from lakeingest.config import load_config
 from lakeingest.config.model import PipelineConfig
 from tests.config.settings import recorded
-from tests.source.folder import line, write_log
+from tests.logs.folder import line, write_log
 
 PIPELINE = "written"
 PREFIX = "w"
