@@ -175,10 +175,10 @@ def _incomplete_text(
 
 
 def _counts(first: IncompleteTransaction) -> str:
-    if first.found is None:
+    if first.rows_read is None:
         return ""
     table = f" of table '{first.collection}'" if first.collection else ""
-    return f": END counts {first.expected} rows{table}, {first.found} are there"
+    return f": END counts {first.expected} rows{table}, {first.rows_read} are there"
 
 
 _IN_PART = "lakeingest.transaction.timeout.action=apply-partial"

@@ -62,98 +62,98 @@ def load_config(
 
 def load_properties(properties: Properties) -> PipelineConfig:
     """Validate properties that a caller has read; see ``load_config``."""
-    found = sort_keys(properties)
-    hudi_url = found.values.pop(keys.REGISTRY_URL, None)
-    kind = _kind(found)
-    _report_missing(properties, kind, found)
-    _warn_of_unused_table_type(found)
+    settings = sort_keys(properties)
+    hudi_url = settings.values.pop(keys.REGISTRY_URL, None)
+    kind = _kind(settings)
+    _report_missing(properties, kind, settings)
+    _warn_of_unused_table_type(settings)
     source: dict[str, Any] = {keys.SOURCE_KIND: kind}
     if kind == "kafka":
-        source["kafka_options"] = kafka_options(found.kafka_keys, properties, found)
-    elif found.kafka_keys:
-        names = ", ".join(sorted(found.kafka_keys))
-        found.warnings.append(f"without effect on a recorded source: {names}")
-    source["registry_options"] = _registry(properties, kind, hudi_url, found)
+        source["kafka_options"] = kafka_options(settings.kafka_keys, properties, settings)
+    elif settings.kafka_keys:
+        names = ", ".join(sorted(settings.kafka_keys))
+        settings.warnings.append(f"without effect on a recorded source: {names}")
+    source["registry_options"] = _registry(properties, kind, hudi_url, settings)
     try:
-        config = PipelineConfig.model_validate(_fields(found.values, source, found))
+        config = PipelineConfig.model_validate(_fields(settings.values, source, settings))
     except ValidationError as error:
-        found.add_errors(error, found.values)
-        raise found.error(properties.origin) from None
-    if found.problems:
-        raise found.error(properties.origin)
+        settings.add_errors(error, settings.values)
+        raise settings.error(properties.origin) from None
+    if settings.problems:
+        raise settings.error(properties.origin)
     own = (*unread_tables(config), *slow_versions(config), *unseen_compression(config))
-    warnings = dict.fromkeys([*found.warnings, *own])
+    warnings = dict.fromkeys([*settings.warnings, *own])
     return config.model_copy(update={"warnings": tuple(warnings)})
 
 
-def _kind(found: SortedKeys) -> str:
+def _kind(settings: SortedKeys) -> str:
     """Return the kind of source, from its key or from the settings that only one kind has."""
-    if keys.SOURCE_KIND in found.values:
-        return found.values[keys.SOURCE_KIND].text
-    has_path, has_brokers = keys.SOURCE_PATH in found.values, BROKERS in found.kafka_keys
+    if keys.SOURCE_KIND in settings.values:
+        return settings.values[keys.SOURCE_KIND].text
+    has_path, has_brokers = keys.SOURCE_PATH in settings.values, BROKERS in settings.kafka_keys
     if has_path and has_brokers:
-        found.problems.append(
+        settings.problems.append(
             f"{keys.SOURCE_PATH} and {BROKERS} are both set: "
             f"say which one is meant by {keys.SOURCE_KIND}=recorded or kafka"
         )
-    topics = found.values.get(keys.TOPICS)
+    topics = settings.values.get(keys.TOPICS)
     is_of_hudi = topics is not None and topics.key in TOPIC.names  # Its source is always Kafka.
-    may_be_kafka = is_of_hudi or BROKERS in found.meant.values()
+    may_be_kafka = is_of_hudi or BROKERS in settings.meant.values()
     return "kafka" if has_brokers or (may_be_kafka and not has_path) else "recorded"
 
 
-def _report_missing(properties: Properties, kind: str, found: SortedKeys) -> None:
-    present = {*found.values, *properties.entries, *found.meant.values()}
+def _report_missing(properties: Properties, kind: str, settings: SortedKeys) -> None:
+    present = {*settings.values, *properties.entries, *settings.meant.values()}
     missing = [key for key in _REQUIRED if key not in present]
     if kind == "recorded" and keys.SOURCE_PATH not in present:
         missing.append(f"{keys.SOURCE_PATH} (or {BROKERS} for Kafka)")
-        unknown = unknown_names(found.kafka_keys)
+        unknown = unknown_names(settings.kafka_keys)
         if unknown:
-            found.likely.append(f"unknown, here and to Kafka's clients: {unknown}")
+            settings.likely.append(f"unknown, here and to Kafka's clients: {unknown}")
     if kind == "kafka" and BROKERS not in present:
         missing.append(BROKERS)
     if missing:
-        found.problems.append(f"missing: {', '.join(missing)}")
+        settings.problems.append(f"missing: {', '.join(missing)}")
     if kind == "kafka" and keys.SOURCE_PATH in present:
-        found.warnings.append(f"{keys.SOURCE_PATH} has no effect: the source is Kafka")
+        settings.warnings.append(f"{keys.SOURCE_PATH} has no effect: the source is Kafka")
 
 
 def _registry(
-    properties: Properties, kind: str, hudi_url: Value | None, found: SortedKeys
+    properties: Properties, kind: str, hudi_url: Value | None, settings: SortedKeys
 ) -> dict[str, SecretStr]:
     """Return the settings of the registry, and choose Avro if there is one."""
-    names = found.registry_keys
+    names = settings.registry_keys
     if hudi_url is not None or keys.REGISTRY_URL in names:
-        found.values.setdefault(keys.SOURCE_FORMAT, Value(keys.REGISTRY_URL, "avro"))
-    source_format = found.values.get(keys.SOURCE_FORMAT)
+        settings.values.setdefault(keys.SOURCE_FORMAT, Value(keys.REGISTRY_URL, "avro"))
+    source_format = settings.values.get(keys.SOURCE_FORMAT)
     if kind == "kafka" and source_format is not None and source_format.text == "avro":
-        options = registry_options(names, properties, hudi_url, found)
-        if hudi_url is None and keys.REGISTRY_URL not in (*names, *found.meant.values()):
-            found.problems.append(f"missing: {keys.REGISTRY_URL} (or {keys.SOURCE_FORMAT}=json)")
+        options = registry_options(names, properties, hudi_url, settings)
+        if hudi_url is None and keys.REGISTRY_URL not in (*names, *settings.meant.values()):
+            settings.problems.append(f"missing: {keys.REGISTRY_URL} (or {keys.SOURCE_FORMAT}=json)")
         return options
     unused = ", ".join(sorted([*names, *([hudi_url.key] if hudi_url else [])]))
     if unused and kind == "recorded":
-        found.warnings.append(
+        settings.warnings.append(
             f"without effect on a recorded source, whose schemas are in its registry.json: {unused}"
         )
     elif unused:
-        found.warnings.append(f"without effect on a source in JSON: {unused}")
+        settings.warnings.append(f"without effect on a source in JSON: {unused}")
     return {}
 
 
-def _warn_of_unused_table_type(found: SortedKeys) -> None:
+def _warn_of_unused_table_type(settings: SortedKeys) -> None:
     """Warn of Hudi's table type if no table is Hudi's, unless the setting is Hudi's own key."""
-    name, values = keys.HUDI_TABLE_TYPE, found.values
+    name, values = keys.HUDI_TABLE_TYPE, settings.values
     formats = [values[key].text for key in values if key.endswith(".format")]
     if name in values and values[name].key == name and "hudi" not in formats:
-        found.warnings.append(
+        settings.warnings.append(
             f"{name} has no effect: no table is Hudi's; set {keys.TARGET_FORMAT}=hudi if they "
             "are to be"
         )
 
 
 def _fields(
-    values: Mapping[str, Value], source: Mapping[str, Any], found: SortedKeys
+    values: Mapping[str, Value], source: Mapping[str, Any], settings: SortedKeys
 ) -> dict[str, Any]:
     """Return the input of the whole model."""
     pipeline: dict[keys.Key, Value] = {}
@@ -172,7 +172,7 @@ def _fields(
         source["referenced"] |= {"topic_pattern"} if topics.referenced else set()
     if "topic_prefix" in source["referenced"] and keys.TRANSACTION_TOPIC not in source:
         source["referenced"] |= {"transaction_topic"}  # The topic's default holds the prefix.
-    hudi_options = {name: SecretStr(value.text) for name, value in found.hudi_options.items()}
+    hudi_options = {name: SecretStr(value.text) for name, value in settings.hudi_options.items()}
     return {
         **_inputs(PipelineConfig, pipeline),
         "source": source,

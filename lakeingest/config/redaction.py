@@ -44,7 +44,7 @@ _PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 # gaps would reveal the secret.
 _SHORTEST = 4
 
-_known: set[str] = set()
+_secrets: set[str] = set()
 
 
 def is_secret_key(key: str) -> bool:
@@ -75,7 +75,7 @@ def remember(secret: str) -> None:
     """
     for text in (secret, *_jaas_secrets(secret)):
         if len(text) >= _SHORTEST:
-            _known.add(text)
+            _secrets.add(text)
 
 
 def _jaas_secrets(secret: str) -> Iterator[str]:
@@ -91,6 +91,6 @@ def _jaas_secrets(secret: str) -> Iterator[str]:
 def scrub(text: str) -> str:
     """Return ``text`` with every stored secret replaced."""
     # The longest first: otherwise parts of a secret that contains another one would remain.
-    for secret in sorted(_known, key=len, reverse=True):
+    for secret in sorted(_secrets, key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text

@@ -107,8 +107,8 @@ def declaration(family: str, type_: str, encodings: Encodings, seen: str | None)
         # An element has no comment of its own.
         plain = of_element is not None and "COMMENT" not in of_element
         return f"ARRAY<{of_element}>" if plain else None
-    found = _ARGUMENTS.search(type_)
-    arguments = [item.strip() for item in found[1].split(",")] if found else []
+    match = _ARGUMENTS.search(type_)
+    arguments = [item.strip() for item in match[1].split(",")] if match else []
     name = " ".join(_ARGUMENTS.sub(" ", type_, count=1).lower().split())
     # An extension's type outside the search path has its schema before it.
     name = name.rpartition(".")[2] if family == "postgresql" else name

@@ -51,7 +51,7 @@ def seen_modes(columns: Iterable[tuple[Kind, Sequence[object]]]) -> Mapping[Kind
     for kind, own in columns:
         values.setdefault(kind, []).extend(own)
     modes = {Kind.DECIMAL: _of_decimals, Kind.BINARY: _of_octets, Kind.TIME: _of_times}
-    return {kind: modes[kind](found) for kind, found in values.items() if found}
+    return {kind: modes[kind](samples) for kind, samples in values.items() if samples}
 
 
 def _of_decimals(values: Sequence[object]) -> str:

@@ -33,7 +33,7 @@ some 100 KB. The oldest goes first."""
 
 _NOTHING = object()
 
-_KEPT: list[dict[tuple[Hashable, ...], object]] = []
+_MEMOS: list[dict[tuple[Hashable, ...], object]] = []
 """What each function keeps."""
 
 
@@ -56,8 +56,8 @@ def made_once(make: Callable[_P, _T]) -> Callable[_P, _T]:
     Its arguments are hashable, or columns that are kept themselves. With an argument that is not
     hashable, such as a mapping of a batch's own schemas, the columns are made anew.
     """
-    kept: dict[tuple[Hashable, ...], object] = {}
-    _KEPT.append(kept)
+    memo: dict[tuple[Hashable, ...], object] = {}
+    _MEMOS.append(memo)
 
     @wraps(make)
     def made(*arguments: _P.args, **others: _P.kwargs) -> _T:
@@ -67,24 +67,24 @@ def made_once(make: Callable[_P, _T]) -> Callable[_P, _T]:
         # The key holds the gateway, so no later one has its identity.
         key = (gateway, _by_identity(arguments), _by_identity(tuple(sorted(others.items()))))
         try:
-            known = kept.get(key, _NOTHING)
+            columns = memo.get(key, _NOTHING)
         except TypeError:
             return make(*arguments, **others)
-        if known is _NOTHING:
-            known = make(*arguments, **others)
-            kept[key] = known
-            if len(kept) > _MOST:
+        if columns is _NOTHING:
+            columns = make(*arguments, **others)
+            memo[key] = columns
+            if len(memo) > _MOST:
                 with suppress(StopIteration, RuntimeError):  # Another thread removes it.
-                    kept.pop(next(iter(kept)), None)
-        return cast("_T", known)
+                    memo.pop(next(iter(memo)), None)
+        return cast("_T", columns)
 
     return made
 
 
 def forget() -> None:
     """Make all columns anew: a function that makes some of them is another one now."""
-    for kept in _KEPT:
-        kept.clear()
+    for memo in _MEMOS:
+        memo.clear()
 
 
 def _by_identity(argument: Any) -> Any:

@@ -75,8 +75,8 @@ class LedgerRetention:
 
     def oldest_versions(self, batch: int) -> dict[str, int]:
         """Return the oldest version of each table in publications from ``batch`` on."""
-        kept = self._rows().where(_is(PUBLICATION) & (F.col("batch") >= batch))
-        versions = kept.select(F.explode("tables").alias("name", "version"))
+        publications = self._rows().where(_is(PUBLICATION) & (F.col("batch") >= batch))
+        versions = publications.select(F.explode("tables").alias("name", "version"))
         rows = versions.groupBy("name").agg(F.min("version").alias("version")).collect()
         return {row["name"]: int(row["version"]) for row in rows}
 

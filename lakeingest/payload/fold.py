@@ -216,7 +216,7 @@ def _row_fold(
             values.append(_value(name, key, deleted, F.col(f"{_LAST}.row").getField(name)))
             continue
         values.append(
-            F.when(~deleted & found(name), named(_value_column(name)).getField("value")).alias(name)
+            F.when(~deleted & is_value(name), found_value(name).getField("value")).alias(name)
         )
         entries.append(F.struct(F.lit(name).alias("key"), _entry(name).alias("value")))
     older = present_entries(entries)
@@ -272,7 +272,7 @@ def _value_column(name: str) -> str:
     return f"{OURS}found_{name}"
 
 
-def found(name: str) -> Column:
+def is_value(name: str) -> Column:
     """Return, over ``evidence``, whether the newest state of this column is a value."""
     at = named(_value_column(name)).getField("position")
     return (
@@ -295,8 +295,8 @@ def _entry(name: str) -> Column:
         F.coalesce(F.col(DELETED_AT), never), F.coalesce(F.col(f"{MOVED}.position"), never)
     )
     return (
-        F.when(found(name) & (at == F.col(_POSITION)), F.lit(None).cast("string"))
-        .when(found(name), at)
+        F.when(is_value(name) & (at == F.col(_POSITION)), F.lit(None).cast("string"))
+        .when(is_value(name), at)
         .otherwise(missing_below(began_at))
     )
 
@@ -308,10 +308,10 @@ def _with_event(
 
     An update that is split in two deletes its old row, but its event says that it is an update.
     """
-    told = {name: event.getField(name) for name in names.event}
-    if told:
-        told[OPERATION] = F.when(deleted, F.lit(GONE)).otherwise(told[OPERATION])
-    event_columns = {name: value.alias(name) for name, value in told.items()}
+    fields = {name: event.getField(name) for name in names.event}
+    if fields:
+        fields[OPERATION] = F.when(deleted, F.lit(GONE)).otherwise(fields[OPERATION])
+    event_columns = {name: value.alias(name) for name, value in fields.items()}
     sequence = [event_columns.pop(SEQUENCE)] if SEQUENCE in event_columns else []
     return [*event_columns.values(), *values, *sequence]
 

@@ -30,8 +30,8 @@ from lakeingest.payload.fold import (
     DELETED_AT,
     MOVED,
     evidence,
-    found,
     found_value,
+    is_value,
     leaves_values_at_old_key,
 )
 from lakeingest.position import inherited, is_missing, missing_below, present_entries
@@ -159,7 +159,7 @@ def hop(pending: DataFrame, decoded: DataFrame, fillable: Sequence[str]) -> Data
     moved_at = F.coalesce(F.col(f"{MOVED}.position"), F.lit(""))
     has_next = F.col(MOVED).isNotNull() & (moved_at > F.coalesce(F.col(DELETED_AT), F.lit("")))
     slots = [
-        F.coalesce(named(_slot(name)), F.when(found(name), found_value(name))).alias(_slot(name))
+        F.coalesce(named(_slot(name)), F.when(is_value(name), found_value(name))).alias(_slot(name))
         for name in fillable
     ]
     since = F.when(has_next, moved_at).otherwise(F.lit(""))

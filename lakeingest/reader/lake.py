@@ -263,8 +263,8 @@ class Lake:
         One read of the ledger brings a summary row per publication to the driver, and no row of a
         table.
         """
-        kept = self._rows("publication").where(F.col("batch") >= self._kept_from())
-        rows = kept.orderBy("batch").select(*_SHOWN).collect()
+        publications = self._rows("publication").where(F.col("batch") >= self._kept_from())
+        rows = publications.orderBy("batch").select(*_SHOWN).collect()
         paths = _newest_paths(rows)
         return [self._snapshot(row, paths) for row in rows]
 

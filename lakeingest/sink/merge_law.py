@@ -56,8 +56,8 @@ def without_forgiven(positions: Column, forgiven: Sequence[str]) -> Column:
     """Return column positions without the missing-value markers of ``forgiven`` columns."""
     if not forgiven:
         return positions
-    kept = F.map_filter(positions, lambda name, at: ~(name.isin(*forgiven) & is_missing(at)))
-    return F.when(F.size(kept) > 0, kept)
+    entries = F.map_filter(positions, lambda name, at: ~(name.isin(*forgiven) & is_missing(at)))
+    return F.when(F.size(entries) > 0, entries)
 
 
 def checked_positions(

@@ -83,9 +83,9 @@ def read_catalogue(spark: SparkSession, url: str) -> Catalogue:
         AccessError: The database refuses the login.
         UnavailableError: It does not answer.
     """
-    beginning = next((known for known in _DRIVERS if url.startswith(known)), None)
+    beginning = next((start for start in _DRIVERS if url.startswith(start)), None)
     if beginning is None:
-        problem = f"--jdbc reads the catalogues of {', '.join(f'{known}//…' for known in _DRIVERS)}"
+        problem = f"--jdbc reads the catalogues of {', '.join(f'{start}//…' for start in _DRIVERS)}"
         raise UsageError(problem)
     driver, family, query = _DRIVERS[beginning]
     options = {"url": _for_spark(url), "driver": driver, "query": query}

@@ -96,10 +96,10 @@ class RecordedSource:
         for topic in topics:
             if topic not in self._files:
                 raise missing_topic(topic, self._files, self._where)
-        known = self._manifest_bounds.keys() | self._scanned.keys()
-        if {*topics} - known:
+        known_topics = self._manifest_bounds.keys() | self._scanned.keys()
+        if {*topics} - known_topics:
             # To begin a pass costs more than to read a small topic, which is asked for later.
-            self._scan(sorted({*topics, *self._selected} - known))
+            self._scan(sorted({*topics, *self._selected} - known_topics))
         bounds: dict[TopicPartition, Watermarks] = {}
         for topic in topics:
             bounds |= self._manifest_bounds.get(topic) or self._scanned[topic]

@@ -26,7 +26,7 @@ class Retention:
 
 def retention_risks(topics: Mapping[str, Retention]) -> Iterator[str]:
     """Yield what of these topics may be lost, one line for all topics with the same risk."""
-    compacted = [topic for topic, kept in topics.items() if kept.compacted]
+    compacted = [topic for topic, retention in topics.items() if retention.compacted]
     if compacted:
         yield (
             f"{_listed(compacted)} {'is' if len(compacted) == 1 else 'are'} compacted: a "
@@ -34,9 +34,9 @@ def retention_risks(topics: Mapping[str, Retention]) -> Iterator[str]:
             "cleanup.policy=delete"
         )
     short = {
-        topic: kept.hours
-        for topic, kept in topics.items()
-        if kept.hours is not None and kept.hours < _SHORT_HOURS
+        topic: retention.hours
+        for topic, retention in topics.items()
+        if retention.hours is not None and retention.hours < _SHORT_HOURS
     }
     if short:
         yield (

@@ -76,12 +76,12 @@ def first_later_end(
         begun: Offset of the BEGIN of the transaction without END; None: no BEGIN was read.
         row: Position of its first row, to compare with ``End.position``; None: no row was read.
     """
-    passing = (
+    later_ends = (
         end
         for end in ends
         if (begun is not None and end.offset > begun) or (row is not None and end.position > row)
     )
-    return next(passing, None)
+    return next(later_ends, None)
 
 
 def first_overtaking(ends: Sequence[AnyEnd]) -> tuple[AnyEnd, AnyEnd] | None:

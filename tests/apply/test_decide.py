@@ -40,7 +40,7 @@ READ_TO_THE_END = WindowRanges(ENDS, DATA, frozenset())
 STREAMING = Frontier(streaming=True)
 BOUNDS = Bounds(batch_events=10, batch_transactions=None)
 LACKS_A_ROW = IncompleteTransaction(
-    5, "a row is missing", collection="public.a", expected=2, found=1
+    5, "a row is missing", collection="public.a", expected=2, rows_read=1
 )
 
 

@@ -67,7 +67,7 @@ def test_a_secret_is_shown_nowhere_wherever_it_stands(
     place: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, key, value, secret = PLACES[place]
-    monkeypatch.setattr(redaction, "_known", set())
+    monkeypatch.setattr(redaction, "_secrets", set())
     (tmp_path / "secret").write_text(value, "utf-8")
     monkeypatch.setenv("LAKEINGEST_TEST_SECRET", value)
     if key == "schema.registry.ssl.key.password":
@@ -138,7 +138,7 @@ def test_what_a_login_names_besides_its_password_stays_readable() -> None:
 def test_a_login_that_is_no_password_stays_readable_in_quotes_too(
     options: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redaction, "_known", set())
+    monkeypatch.setattr(redaction, "_secrets", set())
     load_config({**KAFKA, "sasl.jaas.config": f"x.LoginModule required {options};"})
     assert scrub(said) == said
 
@@ -154,7 +154,7 @@ def test_a_login_that_is_no_password_stays_readable_in_quotes_too(
     ],
 )
 def test_a_login_by_a_token_is_blanked_out(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redaction, "_known", set())
+    monkeypatch.setattr(redaction, "_secrets", set())
     load_config({**KAFKA, "sasl.jaas.config": f'x.LoginModule required {option}="hunter2";'})
     assert "hunter2" not in scrub("refused: hunter2")
 

@@ -41,12 +41,12 @@ class Begin:
 
     Attributes:
         head: Head of the ledger before the claim.
-        found: Place of the tables between two source transactions.
+        alignment: Place of the tables between two source transactions.
         versions: Newest version of each table, read before its checkpoint.
     """
 
     head: Publication
-    found: Alignment
+    alignment: Alignment
     versions: Mapping[str, int]
 
 
@@ -83,12 +83,12 @@ class Adoption:
         if begin is None:
             return
         failpoint("0.before-adoption")
-        head = self.ledger.claim(replace(begin.head, frontier=begin.found.frontier))
+        head = self.ledger.claim(replace(begin.head, frontier=begin.alignment.frontier))
         if head.batch:
             message = "Another run published into this lake meanwhile. No table was adopted."
             raise TransientError(message)
         failpoint("0.frontier-claimed")
-        note = self._note(head, begin.found)
+        note = self._note(head, begin.alignment)
         collections = adopted_collections(self.config)
         in_parallel(partial(self._adopt_one, note, begin.versions), collections)
         failpoint("0.adopted")
@@ -205,10 +205,10 @@ def refuse_settings(config: PipelineConfig, topics: Sequence[str]) -> None:
     collections, names = adopted_collections(config), config.source.names
     fault = None
     others = sorted(map(names.plain, names.without(topics, collections)))
-    unread = [name for name in collections if names.topic(name) not in topics]
-    if unread:
+    unread_tables = [name for name in collections if names.topic(name) not in topics]
+    if unread_tables:
         fault = (
-            f"no topic of {', '.join(unread)} is read, so it would receive no further "
+            f"no topic of {', '.join(unread_tables)} is read, so it would receive no further "
             "changes. Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
         )
     elif others:

@@ -104,7 +104,7 @@ def _take_up(
     lake = with_tables(LakeState(head_with_table, {}), choice.sink, [name])
     path = config.folders.named([name]).get(name, name)
     publication = with_table(head, name, run, shown=False, path=path)
-    count, has_rows = _unread(spark, as_published(config, publication), publication, lake)
+    count, has_rows = _unread_records(spark, as_published(config, publication), publication, lake)
 
     def with_it(claimed: Publication) -> Publication:
         return with_table(claimed, name, run, shown=not has_rows, path=path)
@@ -112,7 +112,7 @@ def _take_up(
     return Retirement(choice.publish(LakeState(head, lake.tables), with_it), name, count)
 
 
-def _unread(
+def _unread_records(
     spark: SparkSession, config: PipelineConfig, publication: Publication, lake: LakeState
 ) -> tuple[int, bool]:
     """Return how many records of a table the next run reads, and whether a row is among them.
@@ -136,9 +136,9 @@ def _unread(
     with closing(open_source(spark, config.source)) as source:
         count = waiting(retired, source.watermarks([retired.topic]))
         ranges = plan_all_ranges(source, config, publication.frontier)
-        unread = [part for part in ranges.data if part.topic == retired.topic]
-        has_rows = not source.read(unread).where(F.col("value").isNotNull()).isEmpty()
+        parts = [part for part in ranges.data if part.topic == retired.topic]
+        has_rows = not source.read(parts).where(F.col("value").isNotNull()).isEmpty()
         if has_rows and config.source.is_whole:
             refuse_unplaced_ends(config.source, publication.frontier, OWN_LAKE)
-            refuse_unnamed_rows(config, source, unread, [state], OWN_LAKE)
+            refuse_unnamed_rows(config, source, parts, [state], OWN_LAKE)
     return count, has_rows

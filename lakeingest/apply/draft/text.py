@@ -26,15 +26,15 @@ def draft_text(settings: Mapping[str, str], samples: Sequence[TopicSample], *, w
     Raises:
         ConfigError: The records do not name one connector that lakeingest knows.
     """
-    found = dict(settings)
-    if keys.CONNECTOR not in found:
-        found[keys.CONNECTOR] = _connector(samples)
+    properties = dict(settings)
+    if keys.CONNECTOR not in properties:
+        properties[keys.CONNECTOR] = _connector(samples)
     lines = [
         "# Written by lakeingest init. Read it, then: lakeingest validate, lakeingest run.",
-        *(property_line(key, value) for key, value in sorted(found.items())),
+        *(property_line(key, value) for key, value in sorted(properties.items())),
     ]
-    if not whole and keys.TRANSACTION_MODE not in found:
-        shown = CONNECTORS[found[keys.CONNECTOR]].shows_transactions
+    if not whole and keys.TRANSACTION_MODE not in properties:
+        shown = CONNECTORS[properties[keys.CONNECTOR]].shows_transactions
         lines += [
             "",
             "# There is no transaction topic, which counts the rows of each transaction. Set",

@@ -44,8 +44,8 @@ def refuse_other_connector(head: Publication, log: PipelineLog) -> None:
     _refuse_other_format({row["byte"] for row in first} - {None}, avro=log.schemas.needed)
     names = {row["name"] for row in first} - {None}
     configured = log.spec.connector
-    known = {name for connector in CONNECTORS.values() for name in connector.records_name}
-    if names & {*CONNECTORS[configured].records_name} or not names & known:
+    connector_names = {name for connector in CONNECTORS.values() for name in connector.records_name}
+    if names & {*CONNECTORS[configured].records_name} or not names & connector_names:
         return
     message = (
         f"The records were written by Debezium's connector for {', '.join(sorted(names))}, and "

@@ -55,12 +55,12 @@ def topics_left_out(config: PipelineConfig, existing: Collection[str]) -> list[s
         existing: The data topics of the prefix, selected or not.
     """
     names = config.source.names
-    unread = sorted(topic for topic in existing if not names.reads_topic(topic))
-    unread = [topic for topic in unread if topic not in names.retired]
-    if not unread:
+    topics = sorted(topic for topic in existing if not names.reads_topic(topic))
+    topics = [topic for topic in topics if topic not in names.retired]
+    if not topics:
         return []
-    listed = ", ".join(map(names.plain, unread[:_SHOWN]))
-    more = f" and {len(unread) - _SHOWN} more" if len(unread) > _SHOWN else ""
+    listed = ", ".join(map(names.plain, topics[:_SHOWN]))
+    more = f" and {len(topics) - _SHOWN} more" if len(topics) > _SHOWN else ""
     return [
         f"lakeingest.source.topics leaves out {listed}{more}: the lake does not have these tables, "
         "and a transaction that touched them is published without their rows."
@@ -84,13 +84,13 @@ def refuse_left_out(config: PipelineConfig, published: Collection[str]) -> None:
     source = config.source
     if not source.is_whole:
         return
-    unread = sorted(name for name in published if not source.names.reads(name))
-    if unread:
+    tables = sorted(name for name in published if not source.names.reads(name))
+    if tables:
         message = (
-            f"Table '{unread[0]}' is published ({len(unread)} such tables), but its topic "
-            f"'{source.names.topic(unread[0])}' is not read any more (lakeingest.source.topics): "
+            f"Table '{tables[0]}' is published ({len(tables)} such tables), but its topic "
+            f"'{source.names.topic(tables[0])}' is not read any more (lakeingest.source.topics): "
             "later publications would show it at an older commit than the other tables. Add the "
-            f"topic again, or retire the table first: lakeingest retire CONFIG '{unread[0]}'. "
+            f"topic again, or retire the table first: lakeingest retire CONFIG '{tables[0]}'. "
             "Nothing was read."
         )
         raise ConfigError(message)

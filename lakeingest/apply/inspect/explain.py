@@ -148,7 +148,7 @@ def _awaited_facts(window: Window) -> Mapping[str, object]:
         "reason": first.reason,
         "table": first.collection,
         "rows_counted": first.expected,
-        "rows_there": first.found,
+        "rows_there": first.rows_read,
         "since": _moment(first.written_ms),
     }
 
@@ -167,9 +167,9 @@ def _waits(window: Window, config: PipelineConfig) -> Iterator[str]:
     first, without_end = window.incomplete, window.contents.first_unended()
     if first is not None:
         counts = (
-            f": its END counts {first.expected} rows of '{first.collection}', {first.found} are "
-            "there"
-            if first.found is not None
+            f": its END counts {first.expected} rows of '{first.collection}', {first.rows_read} "
+            "are there"
+            if first.rows_read is not None
             else ""
         )
         stops = config.transaction_timeout_action == "stop" or not first.lacks_rows

@@ -107,7 +107,7 @@ def _findings(spark: SparkSession, parts: PipelineParts, warnings: Warnings) -> 
     # A table has no owner until its adoption, and reading its state refuses such a table.
     state = with_every_table(LakeState(parts.head, {}), sink, () if begin else collections)
     refuse_another_order(state.head, log.spec)
-    frontier = begin.found.frontier if begin else state.head.frontier
+    frontier = begin.alignment.frontier if begin else state.head.frontier
     ranges = plan_all_ranges(source, config, frontier)
     left_out = topics_left_out(config, _topics_of_prefix(spark, config, topics))
     ends = [config.source.ends_topic] if config.source.ends_topic else []

@@ -56,15 +56,15 @@ class Keeper:
         A table that a run keeps writing is left. Not in parallel: each of Delta's commands uses all
         cores by itself.
         """
-        kept = self._kept_since(())
-        oldest = self.ledger.oldest_versions(kept.first)
+        ledger_retention = self._kept_since(())
+        oldest = self.ledger.oldest_versions(ledger_retention.first)
         tidied = {}
         for state in states:
             name = state.note.collection
             upkeep = Upkeep(
                 oldest=oldest.get(name, state.version),
                 keeps=self.retention,
-                tombstones_below=kept.position,
+                tombstones_below=ledger_retention.position,
                 erases_values=self.erases_values,
             )
             try:
@@ -136,18 +136,18 @@ class Keeper:
             Number of the first publication that is kept.
         """
         kept_since = {name: self.sink.kept_since(name) for name in names}
-        kept = self._kept_since(kept_since.values())
-        if not kept.announced:
-            self.ledger.announce(kept.first)
+        ledger_retention = self._kept_since(kept_since.values())
+        if not ledger_retention.announced:
+            self.ledger.announce(ledger_retention.first)
         failpoint("5.announced")
-        oldest = self.ledger.oldest_versions(kept.first)
+        oldest = self.ledger.oldest_versions(ledger_retention.first)
         # A table that was retired meanwhile may be in no kept publication.
         for name in filter(is_free, [name for name in kept_since if name in oldest]):
             self.sink.expire(name, oldest[name], self.retention)
             failpoint("5.first-table-expired")
-        self.ledger.expire(kept.first, kept.batch)
+        self.ledger.expire(ledger_retention.first, ledger_retention.batch)
         failpoint("5.expired")
-        return kept.first
+        return ledger_retention.first
 
     def _kept_since(self, times: Iterable[datetime]) -> Retention:
         """Return what is kept, given since when tables have kept what their versions need."""

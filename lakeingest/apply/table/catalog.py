@@ -269,10 +269,10 @@ class TableBook:
 
 
 def _refuse_other_key(collection: str, key: Sequence[str], state: TableState) -> None:
-    kept = state.note.key
-    if kept and sorted(key) != sorted(kept):
+    lake_key = state.note.key
+    if lake_key and sorted(key) != sorted(lake_key):
         message = (
-            f"Table '{collection}' is kept by key ({', '.join(kept)}) in the lake, but now by "
+            f"Table '{collection}' is kept by key ({', '.join(lake_key)}) in the lake, but now by "
             f"({', '.join(key)}), as the configuration says. A key cannot change in "
             f"place: {load_anew(collection)}."
         )

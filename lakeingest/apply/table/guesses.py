@@ -36,7 +36,7 @@ class Guesses:
 
     def add(self, collection: str, types: Mapping[str, InferredType]) -> None:
         """Add the columns of a table whose types are not certain."""
-        guessed = {name: found.kind for name, found in types.items() if not self._is_certain(found)}
+        guessed = {name: type_.kind for name, type_ in types.items() if not self._is_certain(type_)}
         if guessed and not self._accepts:
             with self._lock:
                 self._columns[collection] = guessed
@@ -60,8 +60,8 @@ class Guesses:
         )
         raise ConfigError(message)
 
-    def _is_certain(self, found: InferredType) -> bool:
-        return found.certain and not (self._numeric and found.kind == _NUMERIC_DECIMAL)
+    def _is_certain(self, type_: InferredType) -> bool:
+        return type_.certain and not (self._numeric and type_.kind == _NUMERIC_DECIMAL)
 
     def _line(self, collection: str) -> str:
         declared, guessed = self._declared.get(collection), column_list(self._columns[collection])

@@ -32,7 +32,7 @@ class Key:
 
 def resolve_key(
     settings: TableSettings,
-    kept: tuple[str, ...],
+    lake_key: tuple[str, ...],
     shown: TableShape,
     batch_stats: Sequence[BatchStats],
     names: MetadataColumns,
@@ -41,7 +41,7 @@ def resolve_key(
 
     Args:
         settings: What is declared.
-        kept: The key by which the lake keeps the table; empty: it is new.
+        lake_key: The key by which the lake keeps the table; empty: it is new.
         shown: What the batch's records show.
         batch_stats: Statistics of the batch.
         names: lakeingest's own columns.
@@ -51,7 +51,7 @@ def resolve_key(
             key than the table.
     """
     collection, keyless = settings.collection, settings.keyless
-    key = settings.key or kept
+    key = settings.key or lake_key
     own_key = set(key) & set(names.keyless)
     if keyless is None or shown.key or (key and not own_key):
         keyless = None
@@ -62,7 +62,7 @@ def resolve_key(
     if own_key and keyless is None:
         raise _keyless_setting_removed(collection)
     if not (settings.key or keyless):
-        _refuse_changed_key(collection, key_columns, kept, shown.keys)
+        _refuse_changed_key(collection, key_columns, lake_key, shown.keys)
     in_keys = bool(shown.keys) and all(set(key_columns) <= fields for fields in shown.keys)
     in_value = bool(keyless or key) and not in_keys
     if not key_columns or (not in_value and any(stats.keyless for stats in batch_stats)):
@@ -79,19 +79,19 @@ def resolve_key(
 
 
 def _refuse_changed_key(
-    collection: str, key: Sequence[str], kept: Sequence[str], keys: Iterable[frozenset[str]]
+    collection: str, key: Sequence[str], lake_key: Sequence[str], keys: Iterable[frozenset[str]]
 ) -> None:
     """Raise an error for record keys of other fields: by the table's key they are other rows."""
     for fields in sorted(keys, key=sorted):
         if not fields or fields == frozenset(key):
             continue
         setting, other = f"lakeingest.table.{collection}.key", ", ".join(sorted(fields))
-        if kept:
+        if lake_key:
             message = (
-                f"Table '{collection}' is kept by key ({', '.join(kept)}) in the lake, but some of "
-                f"its records now have the key ({other}). A key cannot change in place: set "
-                f"{setting} and {load_anew(collection)}. If the lake's key still identifies a row, "
-                f"declare it: {setting}={','.join(kept)}."
+                f"Table '{collection}' is kept by key ({', '.join(lake_key)}) in the lake, but "
+                f"some of its records now have the key ({other}). A key cannot change in place: "
+                f"set {setting} and {load_anew(collection)}. If the lake's key still identifies a "
+                f"row, declare it: {setting}={','.join(lake_key)}."
             )
         else:
             message = (

@@ -95,11 +95,11 @@ class CarriedSchemas:
         count_before = len(self._schemas_by_tag)
         for row in carried_schemas(records).collect():
             tag = bytes(row["tag"])
-            known = self._schemas_by_tag.get(tag)
-            if known is not None:
+            schema = self._schemas_by_tag.get(tag)
+            if schema is not None:
                 # A window's edges may have shown it late.
-                since = min(known.since, row["since"])
-                self._schemas_by_tag[tag] = replace(known, since=since)
+                since = min(schema.since, row["since"])
+                self._schemas_by_tag[tag] = replace(schema, since=since)
             else:
                 # A table's policy may differ from the pipeline's.
                 self._schemas_by_tag[tag] = self.format.carried_schema(

@@ -136,8 +136,8 @@ class Contents:
         Args:
             applied: Whether rows of a transaction were applied before the window.
         """
-        unplaced = max(_known(p.unplaced_end for p in self.portions), default=None)
-        first = min(_known(p.first_end for p in self.portions), default=None)
+        unplaced = max(_known_offsets(p.unplaced_end for p in self.portions), default=None)
+        first = min(_known_offsets(p.first_end for p in self.portions), default=None)
         return unplaced if applied or first != unplaced else None
 
     def snapshot_marked_complete(self) -> bool:
@@ -234,12 +234,12 @@ def _joined(one: Portion, other: Portion) -> Portion:
         first_ms=min((part.first_ms for part in both if part.first_ms), default=0),
         firsts=one.firsts + other.firsts,
         unended=min((part.unended for part in both if part.unended), default=None),
-        first_new=min(_known(part.first_new for part in both), default=None),
-        first_end=min(_known(part.first_end for part in both), default=None),
-        unplaced_end=max(_known(part.unplaced_end for part in both), default=None),
+        first_new=min(_known_offsets(part.first_new for part in both), default=None),
+        first_end=min(_known_offsets(part.first_end for part in both), default=None),
+        unplaced_end=max(_known_offsets(part.unplaced_end for part in both), default=None),
     )
 
 
-def _known(offsets: Iterable[int | None]) -> Iterable[int]:
+def _known_offsets(offsets: Iterable[int | None]) -> Iterable[int]:
     """Return the offsets that are known."""
     return (offset for offset in offsets if offset is not None)

@@ -36,7 +36,7 @@ class IncompleteTransaction:
         transaction: Its id.
         collection: The table that lacks rows; None where the reason does not concern one table.
         expected: Number of rows that END counted.
-        found: Number of distinct rows that were read.
+        rows_read: Number of distinct rows that were read.
         reason: See ``completeness``; or ``NO_END`` or ``ONLY_BEGUN``.
         named_by: Offset of the END or implied END that has its id; None: none has it.
         written_ms: Kafka timestamp of the END at ``end_offset``, milliseconds since epoch (0:
@@ -48,7 +48,7 @@ class IncompleteTransaction:
     transaction: str = ""
     collection: str | None = None
     expected: int | None = None
-    found: int | None = None
+    rows_read: int | None = None
     named_by: int | None = None
     written_ms: int = 0
 
@@ -160,7 +160,7 @@ def _first(incomplete_rows: DataFrame, in_part: Collection[int]) -> IncompleteTr
         row["reason"],
         collection=row["collection"],
         expected=row["expected"],
-        found=row["found"],
+        rows_read=row["found"],
         named_by=row["end_offset"],
     )
 

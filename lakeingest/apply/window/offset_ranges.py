@@ -115,8 +115,8 @@ class WindowRanges:
         A missing head that was accepted is stored, too: it does not count as missing the next time,
         even where no record follows it. Of a topic that was made again no old offset counts.
         """
-        kept = old.offsets.keys() - self.remade
-        offsets = {topic: dict(parts) for topic, parts in old.offsets.items() if topic in kept}
+        topics = old.offsets.keys() - self.remade
+        offsets = {topic: dict(parts) for topic, parts in old.offsets.items() if topic in topics}
         for place, start in self.heads.items():
             offsets.setdefault(place.topic, {}).setdefault(place.partition, start)
         for part in self.data:

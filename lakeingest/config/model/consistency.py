@@ -275,10 +275,10 @@ def _adoption(config: PipelineConfig) -> Iterator[str]:
             f"{setting}: Hudi Streamer wrote tables of Hudi; set {_TABLE}<collection>.format=hudi "
             f"for {', '.join(not_hudi)}"
         )
-    unread = [name for name in adopted if not config.source.selects(name)]
-    if unread:
+    tables = [name for name in adopted if not config.source.selects(name)]
+    if tables:
         yield (
-            f"{setting}: no topic of {', '.join(unread)} is read, so it would receive no further "
+            f"{setting}: no topic of {', '.join(tables)} is read, so it would receive no further "
             "changes. Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
         )
     if not config.deletes_are_hard("hudi"):

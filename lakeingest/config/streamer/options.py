@@ -127,9 +127,9 @@ OPTIONS: tuple[Option, ...] = (
     _idle("--retry-last-pending-inline-clustering -rc", None, _SERVICES),
     _idle("--retry-last-pending-inline-compaction", None, _SERVICES),
     *(
-        _idle(f"--{service}-scheduling-{share}", "N", _SHARES)
+        _idle(f"--{service}-scheduling-{setting}", "N", _SHARES)
         for service in ("delta-sync", "compact", "cluster")
-        for share in ("weight", "minshare")
+        for setting in ("weight", "minshare")
     ),
     _idle("--retry-on-source-failures", None, _AGAIN),
     _idle("--retry-interval-seconds", "N", _AGAIN),

@@ -58,21 +58,21 @@ class _Table:
     Attributes:
         file: The table's file.
         settings: All entries.
-        found: The entries by owner, with what is wrong with them.
+        sorted_keys: The entries by owner, with what is wrong with them.
     """
 
     file: str
     settings: Properties
-    found: SortedKeys
+    sorted_keys: SortedKeys
 
     def pipeline_entries(self) -> dict[str, Entry]:
         """Return the settings as settings of a pipeline."""
-        found = self.found
+        groups = self.sorted_keys
         entries = {
             name: Entry(value.key, value.text, self.file, value.referenced)
-            for name, value in found.values.items()
+            for name, value in groups.values.items()
         }
-        names = (*found.registry_keys, *found.kafka_keys, *found.hudi_options, *found.meant)
+        names = (*groups.registry_keys, *groups.kafka_keys, *groups.hudi_options, *groups.meant)
         unresolved = self.settings.entries
         return entries | {name: unresolved[name] for name in names if name not in _WITHOUT_EFFECT}
 
@@ -114,8 +114,8 @@ def multi_table_config(typed: CommandLine) -> PipelineConfig:
         raise ConfigError(message)
     tables = [_table(name, common, typed) for name in names]
     merged = _merge(tables)
-    problems = _with_files([(table.file, table.found.problems) for table in tables])
-    warnings = _with_files([(table.file, table.found.warnings) for table in tables])
+    problems = _with_files([(table.file, table.sorted_keys.problems) for table in tables])
+    warnings = _with_files([(table.file, table.sorted_keys.warnings) for table in tables])
     all_problems = (*problems, *merged.problems)
     return load_properties(Properties(typed.props, merged.entries, tuple(warnings), all_problems))
 
@@ -145,19 +145,19 @@ def _table(name: str, common: Properties, typed: CommandLine) -> _Table:
     for key, text in ((keys.TARGET_PATH, lake), (keys.PIPELINE_NAME, pipeline)):
         entries.setdefault(key, Entry(PREFIX.name, text, "the command line"))
     settings = replace(properties, entries=entries)
-    found = sort_keys(settings)
-    collection = one_collection(found.values)
+    sorted_keys = sort_keys(settings)
+    collection = one_collection(sorted_keys.values)
     if collection is None:
-        found.problems.append(
+        sorted_keys.problems.append(
             f"{TOPIC.names[0]} must be one topic, <prefix>.<schema or database>.<table>"
         )
-    elif keys.table_key("path", collection) not in found.values:
+    elif keys.table_key("path", collection) not in sorted_keys.values:
         set_paths = [
             properties.value(name) for name in HUDI_BASE_PATH.names if name in properties.entries
         ]
         default = Value(file, f"{database}/{table}")
-        found.values[keys.table_key("path", collection)] = next(iter(set_paths), default)
-    return _Table(file, settings, found)
+        sorted_keys.values[keys.table_key("path", collection)] = next(iter(set_paths), default)
+    return _Table(file, settings, sorted_keys)
 
 
 def _merge(tables: Iterable[_Table]) -> _Merged:

@@ -112,7 +112,7 @@ class AvroFormat:
 
     def nullable_defaults(self, tags: Collection[bytes]) -> tuple[str, ...]:
         """See ``WireFormat``."""
-        schemas = self._known(tags).values()
+        schemas = self._schemas_of(tags).values()
         return nullable_defaults(
             column for schema in schemas for column in self.row_columns(schema, self.form)
         )
@@ -120,7 +120,7 @@ class AvroFormat:
     def table_shape(self, samples: Samples) -> TableShape:
         """See ``WireFormat``; schemas in the order of their ids, the order of registration."""
         form = self.form.with_policy(samples.too_large or self.form.too_large)
-        values, keys = self._known(samples.value_tags), self._known(samples.key_tags)
+        values, keys = self._schemas_of(samples.value_tags), self._schemas_of(samples.key_tags)
         versions = {tag: self.row_columns(schema, form) for tag, schema in values.items()}
         key_versions = {tag: record_columns(one, one.tree, form) for tag, one in keys.items()}
         columns = merge_versions(versions, key_versions)
@@ -158,7 +158,7 @@ class AvroFormat:
         tags = [tag for tag, schema in sorted(self.schemas.items()) if condition(schema)]
         return tag_of(value).isin(*tags) if tags else F.lit(False)
 
-    def _known(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
+    def _schemas_of(self, tags: Collection[bytes]) -> dict[bytes, AvroSchema]:
         return {tag: self.schemas[tag] for tag in sorted(tags)}
 
     def _fields(self, value: Column, spark_type: StructType) -> Column:

@@ -213,8 +213,8 @@ def declared_type(
     """
     if carried.versions:
         each = [(tags, declared_type(kind, stored, alone=False)) for tags, kind in carried.versions]
-        known = [(tags, kind) for tags, kind in each if kind is not None]
-        return join_versions(known) if len(known) == len(each) else None
+        versions = [(tags, kind) for tags, kind in each if kind is not None]
+        return join_versions(versions) if len(versions) == len(each) else None
     special = as_declared(carried, stored)
     if special is not None:
         return special

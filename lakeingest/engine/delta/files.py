@@ -90,8 +90,8 @@ class DataFile:
 def number_of_rows(files: Iterable[DataFile]) -> int | None:
     """Return the number of rows that were written to files; None: one of them does not say."""
     rows = [file.rows for file in files]
-    known = [number for number in rows if number is not None]
-    return sum(known) if len(known) == len(rows) else None
+    counts = [number for number in rows if number is not None]
+    return sum(counts) if len(counts) == len(rows) else None
 
 
 def is_plain(snapshot: Any) -> bool:

@@ -123,10 +123,10 @@ def checkpoint_before(spark: SparkSession, path: str, version: int) -> int | Non
         return None
     _, log = java_log(spark, path)
     try:
-        found = log.findLastCompleteCheckpointBefore(version + 1)
+        checkpoint = log.findLastCompleteCheckpointBefore(version + 1)
     except Py4JError:  # Another engine has no such method.
         return None
-    return int(found.get().version()) if found.isDefined() else 0
+    return int(checkpoint.get().version()) if checkpoint.isDefined() else 0
 
 
 def oldest_file_time(spark: SparkSession, path: str) -> datetime | None:

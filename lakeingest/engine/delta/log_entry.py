@@ -69,9 +69,9 @@ def addition(
 
 def removal(added: Action, *, changes_rows: bool = True) -> Action:
     """Return the body of a ``remove``, given the ``add`` that it ends; see ``addition``."""
-    kept = ("path", "partitionValues", "size", "tags", "deletionVector")
+    keys = ("path", "partitionValues", "size", "tags", "deletionVector")
     return {
-        **{key: added[key] for key in kept if key in added},
+        **{key: added[key] for key in keys if key in added},
         "deletionTimestamp": now_ms(),
         "dataChange": changes_rows,
         "extendedFileMetadata": True,

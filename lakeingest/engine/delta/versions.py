@@ -147,7 +147,7 @@ class VersionsTransaction(DeltaTransaction):
             VersionTakenError: Another writer has changed the table. The versions before that stay.
         """
         with VectorFile(self._jvm, self._log) as vectors:
-            files = {file.name: self._known(file, vectors) for file in old_files}
+            files = {file.name: self._versioned_file(file, vectors) for file in old_files}
             before = {name: file.added for name, file in files.items()}
             files.update((file.name, VersionedFile(file)) for file in new_files)
             entries = [self._entry(version, files, vectors) for version in versions]
@@ -188,7 +188,7 @@ class VersionsTransaction(DeltaTransaction):
     def _checksum(self, number: int) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._log.logPath(), f"{number:020d}.crc")
 
-    def _known(self, file: DataFile, vectors: VectorFile) -> VersionedFile:
+    def _versioned_file(self, file: DataFile, vectors: VectorFile) -> VersionedFile:
         if file.rows is None:
             message = (
                 f"Data file {file.name} of {self._log.dataPath().toString()} has no statistics, so "

@@ -85,13 +85,13 @@ class DeltaLakeTable(LakeTable):
         """Read the table as of ``version``; None: its newest version."""
         if version is None:
             return self.spark.read.format("delta").load(self.path)
-        known = cached_snapshot(self.spark, self.path, version)
-        return rows_as_of(self.spark, self.path, version) if known is None else known
+        snapshot = cached_snapshot(self.spark, self.path, version)
+        return rows_as_of(self.spark, self.path, version) if snapshot is None else snapshot
 
     def schema(self, version: int) -> StructType:
         """Return the table's schema as of ``version``."""
-        known = cached_schema(self.spark, self.path, version)
-        return self.read(version).schema if known is None else known
+        schema = cached_schema(self.spark, self.path, version)
+        return self.read(version).schema if schema is None else schema
 
     def has_lost_progress(self, newest: CommitNote | None) -> bool:
         """Return whether the table's log no longer has the commit with the progress."""

@@ -142,8 +142,8 @@ class Landing:
                 [file.name for file in compacted]
             )
             own = F.broadcast(places.where(in_compacted))
-            kept = self._read(compacted).join(own, [FILE_PATH, ROW_INDEX], "left_anti")
-            rows = kept.drop(FILE_PATH, ROW_INDEX).unionByName(rows)
+            remainder = self._read(compacted).join(own, [FILE_PATH, ROW_INDEX], "left_anti")
+            rows = remainder.drop(FILE_PATH, ROW_INDEX).unionByName(rows)
             places = places.where(~in_compacted)
         others = [file for file in self.reached if file not in compacted]
         hidden, replaced = self.transaction.hide(places, others) if others else ((), ())
@@ -170,9 +170,9 @@ class Landing:
     def _new_rows(self, matched: DataFrame, changed: DataFrame) -> DataFrame:
         """Return the changed rows, and the rows of payloads that had none."""
         new = unmatched(self.changeset, matched)
-        kept = changed.where(F.col(OUTCOME) != REMOVED)
+        updates = changed.where(F.col(OUTCOME) != REMOVED)
         columns = all_named(self.law.schema.fieldNames())
-        return kept.select(*columns).unionByName(inserted_rows(new, self.law))
+        return updates.select(*columns).unionByName(inserted_rows(new, self.law))
 
     def _read(self, files: Sequence[DataFile]) -> DataFrame:
         rows = with_places(self.transaction.read(files))

@@ -149,13 +149,13 @@ class Rewrite:
         row = keys_in_table.agg(
             number_of_keys.alias("keys"), F.collect_set(_FILE).alias("files")
         ).first()
-        found, names = (row["keys"], set(row["files"])) if row else (0, set())
+        key_count, names = (row["keys"], set(row["files"])) if row else (0, set())
         old_files = [file for file in reached if file.name in names]
         if not old_files:
             return self._append()
         payloads = F.broadcast(changeset.frame)
         frame = merged_rows(self._read(old_files), payloads, self.law, "left")
-        if found < changeset.rows:
+        if key_count < changeset.rows:
             keys = F.broadcast(keys_in_table)
             new = changeset.frame.join(keys, list(changeset.key), "left_anti")
             frame = frame.unionByName(inserted_rows(new, self.law))

@@ -224,8 +224,8 @@ class HudiTable(LakeTable):
 
     def clean(self, note: CommitNote, oldest: int) -> None:
         """Remove files and commits that no version from ``oldest`` on needs."""
-        kept = retention_down_to(oldest, self.commits())
-        clean(self.spark, self.path, {**self._service_options(note), **kept})
+        options = retention_down_to(oldest, self.commits())
+        clean(self.spark, self.path, {**self._service_options(note), **options})
 
     def _service_options(self, note: CommitNote) -> dict[str, str]:
         rows = self.read()

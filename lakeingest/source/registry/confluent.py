@@ -45,18 +45,18 @@ _LONGEST_QUOTE = 200
 
 _REFUSED = frozenset({401, 403})
 _NOT_FOUND = 404
-_PASSING = frozenset({408, 425, 429})
+_TRANSIENT = frozenset({408, 425, 429})
 _SERVER_ERROR = 500
 # Three digits of HTTP and two of the registry: with such a code the address is a real registry.
 _OF_A_REGISTRY = 40400
 
 
 class _TroubleError(Exception):
-    """One address gave no usable answer; ``passing``: it may give one later."""
+    """One address gave no usable answer; ``transient``: it may give one later."""
 
-    def __init__(self, details: str, *, passing: bool) -> None:
+    def __init__(self, details: str, *, transient: bool) -> None:
         super().__init__(details)
-        self.passing = passing
+        self.transient = transient
 
 
 class _NotFoundError(Exception):
@@ -180,7 +180,7 @@ class ConfluentRegistry:
             if absent is not None and not troubles:
                 raise absent
             details = "; ".join(map(str, troubles))
-            if not retries_left or not any(trouble.passing for trouble in troubles):
+            if not retries_left or not any(trouble.transient for trouble in troubles):
                 break
             seconds = pause * random.uniform(0.5, 1)
             _LOG.warning("Cannot %s: %s. Asking again in %.1f s.", action, details, seconds)
@@ -195,17 +195,17 @@ class ConfluentRegistry:
             raise self._refusal(url, error) from None
         except httpx2.TimeoutException:
             details = f"{url} gave no answer within {self._timeout_seconds:g} s"
-            raise _TroubleError(details, passing=True) from None
+            raise _TroubleError(details, transient=True) from None
         except httpx2.TransportError as error:
             details = f"{url} cannot be reached ({self._clean(str(error))})"
             if not _is_about_certificate(error):
-                raise _TroubleError(details, passing=True) from None
+                raise _TroubleError(details, transient=True) from None
             details += ": name the authority that signed it by schema.registry.ssl.ca.location"
-            raise _TroubleError(details, passing=False) from None
+            raise _TroubleError(details, transient=False) from None
         except (httpx2.RequestError, AttributeError, KeyError, TypeError, ValueError):
             # The client accepts any response with status 200 as the registry's.
             details = f"{url} answered, but not as a schema registry does (a proxy, a login page?)"
-            raise _TroubleError(details, passing=False) from None
+            raise _TroubleError(details, transient=False) from None
 
     def _refusal(self, url: str, error: SchemaRegistryError) -> Exception:
         status = error.http_status_code
@@ -219,8 +219,8 @@ class ConfluentRegistry:
             )
         if status == _NOT_FOUND:
             return _NotFoundError(code)
-        passing = status in _PASSING or status >= _SERVER_ERROR
-        return _TroubleError(f"{url} answered with status {status}{details}", passing=passing)
+        transient = status in _TRANSIENT or status >= _SERVER_ERROR
+        return _TroubleError(f"{url} answered with status {status}{details}", transient=transient)
 
     def _clean(self, text: str) -> str:
         """Return another program's text, shortened and without lakeingest's secrets."""
