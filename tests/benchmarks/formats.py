@@ -109,15 +109,15 @@ def decodings(spark: SparkSession, chain: Chain, run: LiveRun, rounds: int) -> l
 def checksums(spark: SparkSession, run: LiveRun, lake: Path) -> dict[str, tuple[int, int]]:
     """Return number and hash of the rows of each table."""
     snapshot = open_lake(spark, str(lake)).snapshot()
-    found = {}
+    sums = {}
     for table in run.captured:
         rows = snapshot.table(run.collection(table))
         # Through text: a format may bring a narrower type of the same value.
         texts = [F.col(name).cast("string") for name in sorted(rows.columns)]
         row = rows.agg(F.count("*"), F.sum(F.xxhash64(*texts).cast("decimal(38,0)"))).first()
         assert row is not None
-        found[table] = (int(row[0]), int(row[1] or 0))
-    return found
+        sums[table] = (int(row[0]), int(row[1] or 0))
+    return sums
 
 
 def compare(
@@ -143,7 +143,7 @@ def compare(
             if number:
                 seconds[run.form].append(took)
         sums = [checksums(spark, run, lakes[run.form]) for run in runs]
-        assert all(found == sums[0] for found in sums), f"the formats differ: {sums}"
+        assert all(lake_sums == sums[0] for lake_sums in sums), f"the formats differ: {sums}"
     print(f"{events:,} events, batches of {batch:,}, median of {rounds}")
     show(events, seconds)
     print("decoding their header fields alone")

@@ -82,7 +82,7 @@ class HudiRecipe:
         """Upsert batch after batch."""
         for ranges in stream.batches:
             upsert = partial(self._upsert, stream.source.read(ranges), target)
-            of_all_tables(upsert, side_by_side=self.tuned)
+            of_all_tables(upsert, parallel=self.tuned)
 
     def table(self, stream: Stream, target: Path, table: Table) -> DataFrame:
         """Read the table's head."""

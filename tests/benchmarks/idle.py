@@ -95,9 +95,9 @@ def grow_old(spark: SparkSession, lake: Path, runs: int) -> None:
         checkpoint(spark, lake / table)
         aged(lake / table / "_delta_log", version, 30 * _DAY)
     tables, token = {**head.tables, **active}, head.token + 10 + 2 * batch
-    held = replace(head, batch=batch, run="earlier", token=token, tables=tables)
-    ledger.publish_alone(held)
-    ledger.release(held)
+    publication = replace(head, batch=batch, run="earlier", token=token, tables=tables)
+    ledger.publish_alone(publication)
+    ledger.release(publication)
     checkpoint(spark, Path(path))
     aged(Path(path) / "_delta_log", 3 * batch, 2 * 3 * _DAY)
 

@@ -103,9 +103,9 @@ def run_round(
         efforts[contestant.name] = taken
         say(f"  {contestant.name}: {taken.seconds:.2f} s, {taken.cores:.2f} s of the cores")
         for table in TABLES:
-            found = totals(contestant.table(stream, target, table), table)
-            if found != truth[table]:
-                msg = f"{contestant.name}: {table.name} is {found}, must be {truth[table]}"
+            sums = totals(contestant.table(stream, target, table), table)
+            if sums != truth[table]:
+                msg = f"{contestant.name}: {table.name} is {sums}, must be {truth[table]}"
                 raise WrongTablesError(msg)
         shutil.rmtree(target)
     return Round(efforts)
@@ -159,11 +159,11 @@ def say(text: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark as the command line says."""
-    known = ", ".join(into.value for into in Target)
+    names = ", ".join(into.value for into in Target)
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.ingest", description=__doc__)
     parser.add_argument("--events", type=int, default=200_000, help="data events, 4 a transaction")
     parser.add_argument(
-        "--tables", type=targets, default=(Target.DELTA,), help=f"some of {known}, with commas"
+        "--tables", type=targets, default=(Target.DELTA,), help=f"some of {names}, with commas"
     )
     parser.add_argument("--batch", type=int, default=50_000, help="data events per batch")
     parser.add_argument(

@@ -50,7 +50,7 @@ class Recipe:
         """Merge batch after batch."""
         for ranges in stream.batches:
             merge = partial(self._merge, stream, stream.source.read(ranges), target)
-            of_all_tables(merge, side_by_side=self.tuned)
+            of_all_tables(merge, parallel=self.tuned)
 
     def table(self, stream: Stream, target: Path, table: Table) -> DataFrame:
         """Read the table's head."""

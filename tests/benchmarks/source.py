@@ -54,8 +54,8 @@ class ParquetSource:
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         """Return the records of ``ranges``; one scan per topic, so that none reads another's."""
         of_topic: dict[str, list[OffsetRange]] = defaultdict(list)
-        for wanted in ranges:
-            of_topic[wanted.topic].append(wanted)
+        for offset_range in ranges:
+            of_topic[offset_range.topic].append(offset_range)
         if not of_topic:
             return self._records.where(F.lit(False))
         return reduce(
@@ -87,14 +87,14 @@ class ParquetSource:
     def ends(self, until: int | None) -> dict[TopicPartition, int]:
         """Return the end offset of every partition after ``until`` transactions (None: all)."""
         shown = self._index if until is None else self._index.where(F.col("tx") < until)
-        found = {
+        ends = {
             TopicPartition(row["topic"], row["partition"]): int(row["end"])
             for row in shown.groupBy("topic", "partition")
             .agg((F.max("offset") + 1).alias("end"))
             .collect()
         }
         return {
-            partition: found.get(partition, 0)
+            partition: ends.get(partition, 0)
             for topic, count in PARTITIONS.items()
             for partition in (TopicPartition(topic, number) for number in range(count))
         }

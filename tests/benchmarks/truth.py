@@ -41,12 +41,12 @@ def totals(rows: DataFrame, table: Table) -> Totals:
         F.coalesce(F.col(name).cast(kind).cast("string"), F.lit("\\N"))
         for name, kind in table.column_types.items()
     )
-    found = rows.agg(
+    row = rows.agg(
         F.count(F.lit(1)).alias("rows"),
         F.sum(F.xxhash64(*as_text).cast("decimal(20,0)")).alias("digest"),
         F.sum(table.balance).alias("balance"),
     ).collect()[0]
-    return Totals(found["rows"], found["digest"] or Decimal(0), found["balance"] or 0)
+    return Totals(row["rows"], row["digest"] or Decimal(0), row["balance"] or 0)
 
 
 def expected(
@@ -63,12 +63,12 @@ def expected(
         table: _balances(spark, done, table, size, shape.branches) for table, size in sizes.items()
     }
     states[HISTORY] = done.withColumn("mtime", F.timestamp_micros("mtime").cast("timestamp_ntz"))
-    found = {table: totals(states[table], table) for table in TABLES}
-    sums = {table.balance: total.balance for table, total in found.items()}
+    truth = {table: totals(states[table], table) for table in TABLES}
+    sums = {table.balance: total.balance for table, total in truth.items()}
     if len(set(sums.values())) > 1:
         msg = f"the generated transactions break TPC-B's law of equal sums: {sums}"
         raise AssertionError(msg)
-    return found
+    return truth
 
 
 def _balances(

@@ -66,9 +66,9 @@ TABLES = (ACCOUNTS, TELLERS, BRANCHES, HISTORY)
 EVENTS_PER_TRANSACTION = len(TABLES)
 
 
-def of_all_tables(step: Callable[[Table], None], *, side_by_side: bool = True) -> None:
+def of_all_tables(step: Callable[[Table], None], *, parallel: bool = True) -> None:
     """Do a step for each table."""
-    with ThreadPoolExecutor(len(TABLES) if side_by_side else 1) as pool:
+    with ThreadPoolExecutor(len(TABLES) if parallel else 1) as pool:
         list(pool.map(step, TABLES))
 
 
