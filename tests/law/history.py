@@ -82,8 +82,8 @@ class Case:
 
     def without(self, numbers: frozenset[int]) -> Case:
         """Return the case with these statements taken out."""
-        kept = tuple(None if n in numbers else s for n, s in enumerate(self.statements))
-        return replace(self, statements=kept)
+        statements = tuple(None if n in numbers else s for n, s in enumerate(self.statements))
+        return replace(self, statements=statements)
 
     def size(self) -> int:
         """Return the number of statements that are left."""

@@ -113,11 +113,11 @@ class Ingest:
     def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
         """Apply each round as one batch; yields its number when it is in the table."""
         frame = self._frame(rounds)
-        found = batch_stats(summarise(frame, self._spec.format))
+        all_stats = batch_stats(summarise(frame, self._spec.format))
         for number in range(len(rounds)):
             self._apply(
                 frame.where(F.col("batch") == number).drop("batch"),
-                [stats for stats in found if stats.batch == number],
+                [stats for stats in all_stats if stats.batch == number],
             )
             yield number
 
@@ -132,8 +132,8 @@ class Ingest:
         assert self.state is not None
         at = DeltaTable(self.sink.path(COLLECTION), version=self.state.version)
         listed = ", ".join(f'"{name}"' for name in names)
-        found = queried(at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
-        return list(zip(*(found[name] for name in names), strict=True))
+        columns = queried(at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
+        return list(zip(*(columns[name] for name in names), strict=True))
 
     def head(self) -> DataFrame:
         """Read the table with tombstones and metadata."""
@@ -171,8 +171,8 @@ class Ingest:
         undecoded = [COLLECTION] if fold is Fold.UNDECODED else []
         counted = [COLLECTION] if not undecoded and part.counts_undecoded else []
         folded = latest(changes, undecoded, counted)
-        graves = previous.note.high if previous and previous.note.tombstones else ""
-        return changeset(part, self._spec, lake, folded, graves)[0]
+        tombstones_to = previous.note.high if previous and previous.note.tombstones else ""
+        return changeset(part, self._spec, lake, folded, tombstones_to)[0]
 
 
 class EachIngest(Ingest):
@@ -188,18 +188,18 @@ class EachIngest(Ingest):
     def deliver(self, rounds: Sequence[Iterable[object]]) -> Iterable[int]:
         """Apply all rounds; yields each one's number while the table is at its version."""
         frame = self._frame(rounds)
-        found = batch_stats(summarise(frame, self._spec.format))
+        all_stats = batch_stats(summarise(frame, self._spec.format))
         self._apply(
             frame.where(F.col("batch") == 0).drop("batch"),
-            [stats for stats in found if stats.batch == 0],
+            [stats for stats in all_stats if stats.batch == 0],
         )
         yield 0
         highest = ""
         notes = []
         for number in range(1, len(rounds)):
-            highest = max([highest, *(stats.high for stats in found if stats.batch == number)])
+            highest = max([highest, *(stats.high for stats in all_stats if stats.batch == number)])
             notes.append(self._note(number + 1, highest))
-        made = self._made(frame, [stats for stats in found if stats.batch], notes)
+        made = self._made(frame, [stats for stats in all_stats if stats.batch], notes)
         for number in range(1, len(rounds)):
             self.state = [state for state in made if state.note.batch <= number + 1][-1]
             yield number

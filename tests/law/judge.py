@@ -27,24 +27,24 @@ class Wrong:
     case: Case
     number: int
     expected: object
-    found: object
+    rows: object
 
     def __str__(self) -> str:
         return (
             f"after round {self.number} the source has\n  {self.expected}\nand the lake\n"
-            f"  {self.found}\n{self.case.described()}"
+            f"  {self.rows}\n{self.case.described()}"
         )
 
 
 def live(table: Ingest) -> Rows:
     """Return the live rows of a table, as delta-rs reads them."""
-    found: Rows = {}
+    histories: Rows = {}
     for history, key, *values in table.live("h", "id", *VALUES):
-        rows = found.setdefault(history, {})
+        rows = histories.setdefault(history, {})
         number = table.number(key)
         assert number not in rows, f"key {history, key} is in the table twice"
         rows[number] = dict(zip(VALUES, values, strict=True))
-    return found
+    return histories
 
 
 def wrong_cases(new_table: NewTable, cases: Sequence[Case]) -> list[Wrong]:
@@ -58,11 +58,11 @@ def wrong_cases(new_table: NewTable, cases: Sequence[Case]) -> list[Wrong]:
     for round_ in table.deliver(rounds):
         if all(case.truth(round_) is None for case in cases):
             continue
-        found = live(table)
+        histories = live(table)
         for number, case in enumerate(cases):
             expected = case.truth(round_)
-            if expected is not None and expected != found.get(number, {}):
-                wrong.setdefault(number, Wrong(case, round_, expected, found.get(number, {})))
+            if expected is not None and expected != histories.get(number, {}):
+                wrong.setdefault(number, Wrong(case, round_, expected, histories.get(number, {})))
     return list(wrong.values())
 
 
@@ -74,7 +74,7 @@ def check(new_table: NewTable, cases: Sequence[Case]) -> None:
     """
     wrong = judged(new_table, cases)
     if wrong:
-        worst = _shrunk(new_table, min(wrong, key=lambda found: found.case.size()))
+        worst = _shrunk(new_table, min(wrong, key=lambda failure: failure.case.size()))
         message = f"{len(wrong)} of {len(cases)} histories came out wrong; the smallest: {worst}"
         raise AssertionError(message)
 
@@ -97,11 +97,11 @@ def _shrunk(new_table: NewTable, wrong: Wrong) -> Wrong:
     while left:
         left -= 1
         case = best.case
-        kept = [n for n, statement in enumerate(case.statements) if statement is not None]
-        halves = (kept[: len(kept) // 2], kept[len(kept) // 2 :])
-        parts = [frozenset(part) for part in (*halves, *([n] for n in kept))]
-        still = judged(new_table, [case.without(part) for part in parts if len(part) < len(kept)])
-        smaller = min(still, key=lambda found: found.case.size(), default=None)
+        places = [n for n, statement in enumerate(case.statements) if statement is not None]
+        halves = (places[: len(places) // 2], places[len(places) // 2 :])
+        parts = [frozenset(part) for part in (*halves, *([n] for n in places))]
+        still = judged(new_table, [case.without(part) for part in parts if len(part) < len(places)])
+        smaller = min(still, key=lambda failure: failure.case.size(), default=None)
         if smaller is None:
             break
         best = smaller

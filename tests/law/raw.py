@@ -332,11 +332,11 @@ class RawIngest(Ingest):
         partial = connectors.CONNECTORS[name].partial_rows
         may_omit = JsonFormat().may_omit(F.col("value")) if partial else None
         spec = ChangeSpec(name, marks=marks, ordering=by_columns, may_omit=may_omit)
-        found = changes(envelopes, spec)
-        found = found.withColumn("batch", F.col("partition"))
+        rows = changes(envelopes, spec)
+        rows = rows.withColumn("batch", F.col("partition"))
         # What a connector calls the table is not what is judged here. Cut off from its plan, as a
         # run does: under it, those of the batches take many times as long.
-        return local_checkpoint(found.withColumn("collection", F.lit(COLLECTION)))
+        return local_checkpoint(rows.withColumn("collection", F.lit(COLLECTION)))
 
 
 def partial_events(case: Case) -> dict[Item, Event]:

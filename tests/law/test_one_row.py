@@ -68,19 +68,19 @@ def test_no_value_is_taken_from_another_row_of_a_key_or_lost_with_a_repeated_key
     assert live(table)[3] == {1: FULL}
     then = (used_again.sent(2, 4), next_row.sent(2, 3, 4), of_unknown.sent(4, 5), moved_on.sent(2))
     table.one(chain(*then, over_newer.sent(3, 4, 5)))
-    found = live(table)
-    assert found[0][1]["body"] is None
-    assert found[1] == next_row.source.rows
-    assert found[2] == {2: {"n": 2, "body": None, "blob": None, "tags": None}}
-    assert found[3] == {2: FULL}
-    assert found[4] == over_newer.source.rows == {3: FULL}
+    histories = live(table)
+    assert histories[0][1]["body"] is None
+    assert histories[1] == next_row.source.rows
+    assert histories[2] == {2: {"n": 2, "body": None, "blob": None, "tags": None}}
+    assert histories[3] == {2: FULL}
+    assert histories[4] == over_newer.source.rows == {3: FULL}
     again = [*reversed(moved_on.sent(2)), *moved_on.sent(3)]
     # A new column in the batch of a key change.
     table.columns(f"{DDL}, note STRING")
     table.one([*used_again.sent(3), *again])
-    found = live(table)
-    assert found[0] == used_again.source.rows
-    assert found[3] == moved_on.source.rows == {3: FULL}
+    histories = live(table)
+    assert histories[0] == used_again.source.rows
+    assert histories[3] == moved_on.source.rows == {3: FULL}
 
 
 @HARD
