@@ -120,13 +120,13 @@ class Streamed:
         kinds = {column.name: column.type.spark.typeName() for column in columns}
 
         def value(name: str) -> Column:
-            found = F.col("row").getField(name)
+            column = F.col("row").getField(name)
             if name in table.key:
-                return F.coalesce(found, F.col("key_row").getField(name))
+                return F.coalesce(column, F.col("key_row").getField(name))
             if kinds[name] != "string":
-                return found
+                return column
             left_out = F.coalesce(F.array_contains("unavailable", name), F.lit(False))
-            return F.when(left_out, F.lit(PLACEHOLDER)).otherwise(found)
+            return F.when(left_out, F.lit(PLACEHOLDER)).otherwise(column)
 
         lsn = F.conv(F.substring("position", -16, 16), 16, 10).cast("bigint")
         return decoded.select(

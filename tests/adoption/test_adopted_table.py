@@ -110,7 +110,7 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
 ) -> None:
     path = str(tmp_path / COLLECTION)
     streamed(spark, path, table_type, [*FIRST, (7, 7, "body 7", 10, "c")], SECOND)
-    kept = table_properties(spark, path)
+    properties = table_properties(spark, path)
     strict = HudiSink(spark, sink_settings(str(tmp_path), hard=True), HudiSettings())
     with pytest.raises(DataError, match="rows of the Hudi table .* hold Debezium's placeholder"):
         HudiAdoption(spark, strict, placeholders()).check(COLLECTION)
@@ -149,7 +149,7 @@ def test_rows_of_the_old_writer_and_of_ours_are_one_table_also_where_a_new_colum
     lake.state = lake.sink.fence(lake.state, 2, "run 2")
     assert lake.sink.state(COLLECTION) == lake.state
     after = table_properties(spark, path)
-    assert {key: after.get(key) for key in kept} == kept
+    assert {key: after.get(key) for key in properties} == properties
     assert newest_checkpoint(spark, path) == f"t1.{COLLECTION},0:1"
 
 
@@ -160,9 +160,9 @@ def test_a_placeholder_is_recognised_in_text_octets_an_hstore_and_a_map(
     texts = [(text, b"", {"gone": "k"}) for text in ("gone", '{"gone":"gone"}', "kept")]
     rows = [*texts, ("", b"gone", {"k": "gone"}), ("", b"", {"gone": "gone"})]
     stored = spark.createDataFrame(rows, "t STRING, b BINARY, m MAP<STRING,STRING>")
-    found, has_placeholder = without_placeholders(stored, placeholders(setting))
+    frame, has_placeholder = without_placeholders(stored, placeholders(setting))
     assert stored.where(has_placeholder).count() == 4
-    nulls = found.select(*(F.count_if(F.col(name).isNull()) for name in "tbm")).first()
+    nulls = frame.select(*(F.count_if(F.col(name).isNull()) for name in "tbm")).first()
     assert nulls == (2, 1, 1)
 
 

@@ -65,9 +65,9 @@ def stream(
     for table in run.oracle.tables:
         old = Streamed(spark, run, table, target, table_type)
         marks = source.watermarks([old.topic])
-        begin = {place.partition: found.earliest for place, found in marks.items()}
+        begin = {place.partition: bounds.earliest for place, bounds in marks.items()}
         stops = [
-            {place.partition: int(found.high * part) for place, found in marks.items()}
+            {place.partition: int(bounds.high * part) for place, bounds in marks.items()}
             for part in parts[table]
         ]
         for start, stop in pairwise([begin, *stops]):
@@ -176,8 +176,8 @@ def test_adopted_tables_show_a_commit_of_the_source_in_every_publication(
     # No key is there twice, and what readers of Hudi see is what is published.
     table = raw(spark, streamed["customers"].path).select("id", "_event_lsn").collect()
     assert run.oracle.commits is not None
-    wanted = run.oracle.commits[-1]["customers"]["count"]
-    assert len(table) == len({row["id"] for row in table}) == wanted
+    expected = run.oracle.commits[-1]["customers"]["count"]
+    assert len(table) == len({row["id"] for row in table}) == expected
     assert all(row["_event_lsn"] is not None for row in table)
 
 
@@ -241,11 +241,11 @@ def by_moved_keys(spark: SparkSession, run: RecordedRun, target: Path) -> None:
     """
     final = run.oracle.final("documents")
     columns = (final.header.index("id"), final.header.index("body"))
-    wanted = {row[columns[0]]: row[columns[1]] for row in final.rows}
+    expected = {row[columns[0]]: row[columns[1]] for row in final.rows}
     shown = open_lake(spark, str(target)).table(run.collection("documents"))
     assert shown.where(f"body = '{PLACEHOLDER}' OR extra = '{PLACEHOLDER}'").isEmpty()
-    found = {str(row["id"]): row["body"] for row in shown.select("id", "body").collect()}
-    assert found.keys() == wanted.keys()
-    different = [key for key, body in wanted.items() if body not in (found[key], "\\N")]
-    assert all(int(key) > 10_000_000 and found[key] is None for key in different), different
-    assert len(different) < len(wanted) / 10
+    bodies = {str(row["id"]): row["body"] for row in shown.select("id", "body").collect()}
+    assert bodies.keys() == expected.keys()
+    different = [key for key, body in expected.items() if body not in (bodies[key], "\\N")]
+    assert all(int(key) > 10_000_000 and bodies[key] is None for key in different), different
+    assert len(different) < len(expected) / 10

@@ -45,11 +45,11 @@ def where(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Wher
     return Where(spark, tmp_path_factory.mktemp("log"))
 
 
-def starts(found: Alignment) -> dict[Row, int]:
+def starts(alignment: Alignment) -> dict[Row, int]:
     """Return where each partition is read from."""
     return {
         (name.rpartition(".")[2], partition): offset
-        for name, parts in found.frontier.offsets.items()
+        for name, parts in alignment.frontier.offsets.items()
         for partition, offset in parts.items()
     }
 
@@ -62,20 +62,20 @@ def end(number: int) -> int:
 @pytest.mark.soak
 def test_checkpoints_between_two_transactions_are_gone_on_from_as_they_are(where: Where) -> None:
     log = Log().snapshot(A).transaction(1, A).transaction(2, A, B).transaction(3, A)
-    found = where(log, {A: 3, B: 1})
-    assert (found.frontier.end_offset, found.frontier.end_position) == (end(2), above(2))
-    assert starts(found) == {A: 3, B: 1}
-    assert found.through is None
-    assert found.frontier.streaming
+    alignment = where(log, {A: 3, B: 1})
+    assert (alignment.frontier.end_offset, alignment.frontier.end_position) == (end(2), above(2))
+    assert starts(alignment) == {A: 3, B: 1}
+    assert alignment.through is None
+    assert alignment.frontier.streaming
 
 
 @pytest.mark.soak
 def test_a_transaction_of_which_the_tables_hold_a_part_is_read_again_whole(where: Where) -> None:
     log = Log().transaction(1, A, B).transaction(2, A, B, A1).transaction(3, A, B)
-    found = where(log, {A: 1, B: 2, A1: 1})
-    assert found.frontier.end_offset == end(1)
-    assert starts(found) == {A: 1, B: 1, A1: 0}
-    assert (found.through, found.position) == (end(2), above(2))
+    alignment = where(log, {A: 1, B: 2, A1: 1})
+    assert alignment.frontier.end_offset == end(1)
+    assert starts(alignment) == {A: 1, B: 1, A1: 0}
+    assert (alignment.through, alignment.position) == (end(2), above(2))
 
 
 def test_tables_far_apart_begin_where_the_one_behind_is_and_reach_where_the_first_is(
@@ -86,26 +86,26 @@ def test_tables_far_apart_begin_where_the_one_behind_is_and_reach_where_the_firs
     log = Log()
     for number in range(1, 13):
         log.transaction(number, A, B)
-    found = where(log, {A: 11, B: 7})
-    assert found.frontier.end_offset == end(7)
-    assert starts(found) == {A: 7, B: 7}
-    assert found.through == end(11)
+    alignment = where(log, {A: 11, B: 7})
+    assert alignment.frontier.end_offset == end(7)
+    assert starts(alignment) == {A: 7, B: 7}
+    assert alignment.through == end(11)
 
 
 @pytest.mark.soak
 def test_everything_read_leaves_nothing_to_read_again(where: Where) -> None:
-    found = where(Log().transaction(1, A, B).transaction(2, A), {A: 2, B: 1})
-    assert (found.frontier.end_offset, found.through) == (end(2), None)
-    assert starts(found) == {A: 2, B: 1}
+    alignment = where(Log().transaction(1, A, B).transaction(2, A), {A: 2, B: 1})
+    assert (alignment.frontier.end_offset, alignment.through) == (end(2), None)
+    assert starts(alignment) == {A: 2, B: 1}
 
 
 def test_before_the_first_end_the_snapshot_is_below_and_all_transactions_are_above(
     where: Where,
 ) -> None:
     log = Log().snapshot(A).snapshot(A, "last").transaction(1, A).transaction(2, A)
-    found = where(log, {A: 2})
-    assert (found.frontier.end_offset, found.frontier.end_position) == (-1, after(0))
-    assert (starts(found), found.through) == ({A: 2}, None)
+    alignment = where(log, {A: 2})
+    assert (alignment.frontier.end_offset, alignment.frontier.end_position) == (-1, after(0))
+    assert (starts(alignment), alignment.through) == ({A: 2}, None)
 
 
 def test_a_connector_that_sent_transactions_again_is_read_from_behind_the_repetition(
@@ -114,19 +114,19 @@ def test_a_connector_that_sent_transactions_again_is_read_from_behind_the_repeti
     log = Log().transaction(1, A).transaction(2, A).transaction(3, A, end=False)
     log.transaction(2, A).transaction(3, A).transaction(4, A)
     # Offsets of A: 1 2 3 | 2 3 4. In the table: up to the repeated 2, so of 3 something, too.
-    found = where(log, {A: 4})
-    assert found.frontier.end_position == above(2)
-    assert starts(found) == {A: 4}
-    assert found.position == above(3)
+    alignment = where(log, {A: 4})
+    assert alignment.frontier.end_position == above(2)
+    assert starts(alignment) == {A: 4}
+    assert alignment.position == above(3)
 
 
 def test_rows_that_may_be_on_their_way_are_waited_for_by_going_back(where: Where) -> None:
     log = Log().transaction(1, A, B).transaction(2, A, B, seconds=700).transaction(3, A)
     log.transaction(4, A, seconds=700)
-    found = where(log, {A: 4, B: 2}, margin=600)
-    assert found.frontier.end_offset == end(1)
-    assert starts(found) == {A: 1, B: 1}
-    assert found.through == end(4)
+    alignment = where(log, {A: 4, B: 2}, margin=600)
+    assert alignment.frontier.end_offset == end(1)
+    assert starts(alignment) == {A: 1, B: 1}
+    assert alignment.through == end(4)
 
 
 @pytest.mark.soak

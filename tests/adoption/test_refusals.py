@@ -171,9 +171,9 @@ def config(folder: Path, **more: str) -> PipelineConfig:
 
 
 def test_a_pipeline_that_adopts_all_its_tables_is_taken(tmp_path: Path) -> None:
-    found = config(tmp_path)
-    assert adopted_collections(found) == ["public.a"]
-    refuse_settings(found, ["t1.public.a"])
+    pipeline = config(tmp_path)
+    assert adopted_collections(pipeline) == ["public.a"]
+    refuse_settings(pipeline, ["t1.public.a"])
 
 
 @pytest.mark.parametrize(
