@@ -37,7 +37,7 @@ def test_an_object_store_does_not_fence_by_itself(scheme: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "store", "wanted"),
+    ("key", "store", "expected"),
     [
         ("spark.delta.logStore.s3a.impl", DYNAMO, True),
         ("spark.delta.logStore.s3.impl", DYNAMO, False),
@@ -53,9 +53,9 @@ def test_an_object_store_does_not_fence_by_itself(scheme: str) -> None:
     ],
 )
 def test_a_log_store_that_the_user_names_is_the_one_that_counts(
-    key: str, store: str, wanted: bool
+    key: str, store: str, expected: bool
 ) -> None:
-    assert fenced("s3a", {key: store}) is wanted
+    assert fenced("s3a", {key: store}) is expected
 
 
 def test_what_is_set_in_a_running_session_does_not_count(spark: SparkSession) -> None:
@@ -69,9 +69,9 @@ def test_the_default_of_each_scheme_is_delta_s_own(spark: SparkSession) -> None:
     session: Any = spark
     java = session._jvm.org.apache.spark.sql.delta.storage.DelegatingLogStore  # noqa: SLF001
     for scheme in ("s3", "s3a", "s3n", "abfs", "abfss", "adl", "wasb", "wasbs", "gs", "hdfs"):
-        found = java.getDefaultLogStoreClassName(scheme)
-        wanted = found.get() if found.isDefined() else "io.delta.storage.HDFSLogStore"
-        assert log_store(scheme, lambda _: None) == wanted
+        class_name = java.getDefaultLogStoreClassName(scheme)
+        expected = class_name.get() if class_name.isDefined() else "io.delta.storage.HDFSLogStore"
+        assert log_store(scheme, lambda _: None) == expected
 
 
 @pytest.fixture

@@ -21,15 +21,15 @@ def lookups(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     session: Any = spark
     client = session._jvm._gateway_client
     send = client.send_command
-    asked: list[str] = []
+    commands: list[str] = []
 
     def noted(command: str, *arguments: Any, **named: Any) -> Any:
         if command.startswith(LOOKUP):
-            asked.append(command)
+            commands.append(command)
         return send(command, *arguments, **named)
 
     monkeypatch.setattr(client, "send_command", noted)
-    return asked
+    return commands
 
 
 def test_columns_are_made_without_asking_for_a_class(

@@ -31,7 +31,7 @@ def test_a_refusal_in_the_driver_and_in_a_task_is_an_access_error(spark: SparkSe
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "cause"),
     [
         (closed_storage, "java.net.ConnectException"),
         (lambda: "webhdfs://no-such-host.invalid", "java.net.UnknownHostException"),
@@ -39,10 +39,10 @@ def test_a_refusal_in_the_driver_and_in_a_task_is_an_access_error(spark: SparkSe
     ids=["nobody listens", "no such host"],
 )
 def test_a_storage_that_is_not_there_is_unavailable(
-    spark: SparkSession, place: Callable[[], str], told: str
+    spark: SparkSession, place: Callable[[], str], cause: str
 ) -> None:
     root = place()
-    unavailable = pytest.raises(UnavailableError, match=f"'{root}' cannot be reached .*{told}")
+    unavailable = pytest.raises(UnavailableError, match=f"'{root}' cannot be reached .*{cause}")
     with unavailable, storage(root):
         spark.read.text(f"{root}/lake/part.txt").count()
 
@@ -93,9 +93,9 @@ def test_a_file_that_may_not_be_read_is_the_storages_only_where_it_lies_there(
     ):
         name, text = "java.io.FileNotFoundException", f"{path} (Permission denied)"
         error = thrown(spark, "org.apache.spark.SparkException", "Job aborted", name, text)
-        found = storage_error(error, "/other", root)
-        assert isinstance(found, AccessError) is refused
-        assert found is None or f"'{root}'" in str(found)
+        own_error = storage_error(error, "/other", root)
+        assert isinstance(own_error, AccessError) is refused
+        assert own_error is None or f"'{root}'" in str(own_error)
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ class _Refusing(BaseHTTPRequestHandler):
     listed: bool
 
     def do_GET(self) -> None:
-        asked = parse_qs(urlsplit(self.path).query).get("op", [""])[0].upper()
-        if self.listed and asked == "GETFILESTATUS":
+        operation = parse_qs(urlsplit(self.path).query).get("op", [""])[0].upper()
+        if self.listed and operation == "GETFILESTATUS":
             self._answer(200, {"FileStatus": _FILE})
-        elif self.listed and asked == "LISTSTATUS":
+        elif self.listed and operation == "LISTSTATUS":
             self._answer(200, {"FileStatuses": {"FileStatus": [_FILE]}})
         else:
             self._answer(403, {"RemoteException": _REFUSAL})
