@@ -15,9 +15,9 @@ def test_rows_of_few_keys_are_found_without_shuffling_the_table(
 ) -> None:
     table = spark.range(20).select("id", F.lit("wide").alias("body"))
     keys = spark.createDataFrame([(3,), (3,), (7,), (99,)], "id BIGINT")
-    found = rows_of(table, ["id"], keys, F.struct("id"), 4)
-    assert sorted(row["id"] for row in found.collect()) == [3, 7]
-    found.explain()
+    rows = rows_of(table, ["id"], keys, F.struct("id"), 4)
+    assert sorted(row["id"] for row in rows.collect()) == [3, 7]
+    rows.explain()
     plan = capsys.readouterr().out
     assert "BroadcastHashJoin" in plan
     assert "hashpartitioning" not in plan
