@@ -77,12 +77,12 @@ def history(spark: SparkSession, lake: Path) -> Mapping[int, Mapping[str, Values
 
     Where publications went, or tables lie elsewhere, our reader says which are kept, and where.
     """
-    found = queried(DeltaTable(str(lake / LEDGER_FOLDER)), _ENTRIES)
+    entries = queried(DeltaTable(str(lake / LEDGER_FOLDER)), _ENTRIES)
     opened = cache(lambda: open_lake(spark, str(lake)).snapshots())
-    if is_ours := "kept" in found["kind"] or any(found["paths"]):
+    if is_ours := "kept" in entries["kind"] or any(entries["paths"]):
         listed = [(snapshot.batch, snapshot.versions) for snapshot in opened()]
     else:
-        listed = [(n, dict(t)) for n, t in zip(found["batch"], found["tables"], strict=True)]
+        listed = [(n, dict(t)) for n, t in zip(entries["batch"], entries["tables"], strict=True)]
 
     def values(nth: int, name: str, version: int) -> Values:
         folder = Path(opened()[nth].folder(name)) if is_ours else lake / name

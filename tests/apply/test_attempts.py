@@ -37,8 +37,8 @@ NOTHING_LOST = Log(10, {TopicPartition("px.a", 0): 10})
 
 def counted(*, reached: bool = True) -> tuple[Attempts, list[float]]:
     slept: list[float] = []
-    told = Attempts(lambda error: error, lambda _: None, reached=reached, sleep=slept.append)
-    return told, slept
+    attempts = Attempts(lambda error: error, lambda _: None, reached=reached, sleep=slept.append)
+    return attempts, slept
 
 
 @pytest.mark.parametrize("kind", [TransientError, UnavailableError])

@@ -27,11 +27,11 @@ def test_a_plain_batch_asks_two_jobs_for_a_table(shop: Shop) -> None:
     shop.commit(a=30, b=31)
     before = begun(shop.spark)
     summary = shop.run()
-    asked = len(begun(shop.spark) - before)
-    assert (len(summary.rows), summary.jobs) == (TABLES, asked)
+    job_count = len(begun(shop.spark) - before)
+    assert (len(summary.rows), summary.jobs) == (TABLES, job_count)
     # Only the publication itself is counted with the next batch.
     assert pipeline_status(shop.spark, shop.configured())["jobs_of_last_batch"] == summary.jobs - 1
-    assert asked <= 2 * TABLES + 3 + WINDOW
+    assert job_count <= 2 * TABLES + 3 + WINDOW
 
 
 def begun(spark: SparkSession) -> set[int]:
@@ -58,5 +58,5 @@ def test_a_batch_with_key_changes_and_toast_asks_four_jobs_for_a_table(
     with book.naming():
         run_pipeline(spark, load_config(properties), max_batches=7, on_batch=note)
     # The first two batches load the tables, and read and judge the window.
-    for asked, limit in zip(jobs[2:], most[2:], strict=True):
-        assert asked.total() <= limit, asked
+    for batch_jobs, limit in zip(jobs[2:], most[2:], strict=True):
+        assert batch_jobs.total() <= limit, batch_jobs

@@ -17,7 +17,7 @@ from tests.recordings.rust import RustLake
 MOST = 250_000
 
 
-def settled(fixed_seconds: float, events_per_second: float, size: BatchSize) -> BatchSize:
+def adapted_size(fixed_seconds: float, events_per_second: float, size: BatchSize) -> BatchSize:
     """Return the size after twenty full batches."""
     for _ in range(20):
         size = size.after(size.events, fixed_seconds + size.events / events_per_second)
@@ -26,17 +26,17 @@ def settled(fixed_seconds: float, events_per_second: float, size: BatchSize) -> 
 
 @pytest.mark.parametrize("first", [1_000, FIRST_EVENTS, MOST])
 def test_a_backlog_is_cut_into_batches_of_some_seconds(first: int) -> None:
-    size = settled(2.0, 5_000, BatchSize(first, MOST, adapts=True))
+    size = adapted_size(2.0, 5_000, BatchSize(first, MOST, adapts=True))
     assert 2.0 + size.events / 5_000 == pytest.approx(SECONDS, rel=0.05)
 
 
 def test_a_size_never_grows_beyond_its_bound() -> None:
-    assert settled(0.1, 1_000_000, BatchSize.of(None, MOST)).events == MOST
+    assert adapted_size(0.1, 1_000_000, BatchSize.of(None, MOST)).events == MOST
     assert BatchSize.of(None, 500).events == 500
 
 
 def test_a_slow_target_still_gets_batches_that_are_worth_a_commit() -> None:
-    assert settled(60.0, 1_000_000, BatchSize.of(None, MOST)).events == 1_000
+    assert adapted_size(60.0, 1_000_000, BatchSize.of(None, MOST)).events == 1_000
 
 
 def test_a_small_batch_shows_no_backlog() -> None:
@@ -54,7 +54,7 @@ def test_one_batch_changes_a_size_by_no_more_than_a_factor() -> None:
 
 def test_a_fixed_size_stays() -> None:
     fixed = BatchSize.of(7, MOST)
-    assert settled(60.0, 10, fixed) == fixed
+    assert adapted_size(60.0, 10, fixed) == fixed
     assert (fixed.events, fixed.window) == (7, MOST)
 
 
@@ -62,7 +62,7 @@ def test_a_window_of_an_automatic_size_holds_a_few_batches() -> None:
     size = BatchSize.of(None, MOST)
     assert size.window == 4 * size.events
     assert size.after(1_000_000, 1.0).window == 16 * size.events
-    assert settled(0.1, 1_000_000, size).window == MOST
+    assert adapted_size(0.1, 1_000_000, size).window == MOST
 
 
 @pytest.mark.soak

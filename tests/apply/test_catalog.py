@@ -61,8 +61,8 @@ def test_a_run_is_warned_of_nulls_that_a_converter_may_have_replaced(
         book.spec(COLLECTION, [tagged], spark.createDataFrame([], "id BIGINT"), None)
         if tag == b"other":
             assert warnings == []
-    (told,) = warnings
-    assert told.startswith(f"Table '{COLLECTION}': k may be NULL and have a default.")
+    (warning,) = warnings
+    assert warning.startswith(f"Table '{COLLECTION}': k may be NULL and have a default.")
 
 
 def test_a_table_with_its_metadata_under_another_prefix_is_refused(

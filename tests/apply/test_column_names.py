@@ -43,7 +43,7 @@ def test_columns_with_a_dot_in_their_name_hold_what_the_source_holds(
     assert shown.rows == final.rows
 
 
-def dotted(found: list[Line]) -> list[Line]:
+def dotted(lines: list[Line]) -> list[Line]:
     """Return the records with other column names, in the headers of a changed key, too."""
     return [
         {
@@ -52,7 +52,7 @@ def dotted(found: list[Line]) -> list[Line]:
             "v": renamed(line["v"]),
             "h": [[name, renamed(value)] for name, value in line.get("h") or ()],
         }
-        for line in found
+        for line in lines
     ]
 
 

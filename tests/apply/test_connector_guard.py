@@ -24,10 +24,10 @@ def test_a_wrong_connector_is_named_and_nothing_is_written(
 ) -> None:
     other = {"lakeingest.source.connector": connector, "lakeingest.target.path": str(lake)}
     config = load_config({**small_lake.settings, **other})
-    told = rf"connector for postgresql, and lakeingest\.source\.connector says {connector}"
-    with pytest.raises(ConfigError, match=told):
+    message = rf"connector for postgresql, and lakeingest\.source\.connector says {connector}"
+    with pytest.raises(ConfigError, match=message):
         run_pipeline(spark, config)
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         validate_pipeline(spark, config)
     assert not lake.exists()
 

@@ -39,13 +39,13 @@ def ranges_of(
     rules: LogRules = RULES,
     transaction_topic: str | None = ENDS.topic,
 ) -> WindowRanges:
-    marks = {place: found for place, found in {**WHOLE, **changed}.items() if found}
+    marks = {place: watermarks for place, watermarks in {**WHOLE, **changed}.items() if watermarks}
     return plan_window_ranges(Bounds(marks), transaction_topic, frontier, 100, rules=rules)
 
 
 def with_ids(**ids: str) -> dict[TopicPartition, Watermarks | None]:
     named = {f"px.{name}": id_ for name, id_ in ids.items()}
-    return {at: replace(found, topic_id=named.get(at.topic)) for at, found in WHOLE.items()}
+    return {at: replace(marks, topic_id=named.get(at.topic)) for at, marks in WHOLE.items()}
 
 
 @pytest.mark.parametrize("transaction_topic", [ENDS.topic, None])
@@ -164,16 +164,16 @@ def test_a_partition_that_begins_with_an_unreadable_record_is_not_read_yet() -> 
     """Without transactions it is left out of the reading that publishes the others."""
     whole = ranges_of({A0: None, A1: None}, Frontier(), transaction_topic=None)
     ranges = replace(whole, cut_short=frozenset({A0}))
-    held = {A0: Unreadable(A0, 0, 1, ""), B0: Unreadable(B0, 1, 1, "")}
+    records = {A0: Unreadable(A0, 0, 1, ""), B0: Unreadable(B0, 1, 1, "")}
     cuts = (Cut(0, 0, "", 0, 2),)
-    window = replace(EMPTY, ranges=ranges, cuts=cuts, whole=False, unreadable=held)
+    window = replace(EMPTY, ranges=ranges, cuts=cuts, whole=False, unreadable=records)
     assert frontier_after(window, 1, Frontier()).offsets == {"px.b": {0: 1}}
 
 
 def test_a_topic_with_another_id_stops_though_its_offsets_fit() -> None:
-    known = ranges_of(with_ids(a="one", transaction="t")).topic_ids
-    assert known == {"px.a": "one", "px.transaction": "t"}
-    applied = APPLIED.with_topic_ids(known)
+    ids = ranges_of(with_ids(a="one", transaction="t")).topic_ids
+    assert ids == {"px.a": "one", "px.transaction": "t"}
+    applied = APPLIED.with_topic_ids(ids)
     assert ranges_of(with_ids(a="one", transaction="t"), applied).nothing
     with pytest.raises(DataError, match="id of topic 'px.a' is another.*another lakeingest.target"):
         ranges_of(with_ids(a="two", transaction="t"), applied)
@@ -195,8 +195,8 @@ def test_a_topic_without_an_id_is_compared_by_offsets_alone() -> None:
 
 
 def test_a_topic_that_was_never_read_may_be_made_again() -> None:
-    unread = replace(APPLIED, offsets={"px.b": {0: 2}}, topic_ids={"px.a": "one"})
-    assert ranges_of(with_ids(a="two"), unread).data
+    frontier = replace(APPLIED, offsets={"px.b": {0: 2}}, topic_ids={"px.a": "one"})
+    assert ranges_of(with_ids(a="two"), frontier).data
 
 
 def test_a_partition_that_was_read_and_is_gone_stops() -> None:
@@ -262,7 +262,7 @@ def test_an_offset_of_another_transaction_topic_stops() -> None:
     begun = replace(APPLIED, topic_ids={"px.a": "A", "px.old": "O"})
     with pytest.raises(ConfigError, match=r"another transaction topic than 'px.transaction'"):
         ranges_of(with_ids(a="A", transaction="T"), begun)
-    known = replace(begun, topic_ids={**begun.topic_ids, "px.transaction": "T"})
-    assert ranges_of(with_ids(a="A", transaction="T"), known).nothing
+    frontier = replace(begun, topic_ids={**begun.topic_ids, "px.transaction": "T"})
+    assert ranges_of(with_ids(a="A", transaction="T"), frontier).nothing
     # Nothing tells where a source gives no ids.
     assert ranges_of(with_ids(), begun).nothing

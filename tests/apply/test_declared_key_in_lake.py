@@ -53,6 +53,6 @@ def test_a_declared_key_that_is_a_part_of_the_record_key_is_one_row_whatever_the
     log.transaction("3:400", sent(3, 11, 11, "u"))
     log.transaction("4:500", sent(4, None, 11, "d"), sent(4, 12, 12, "c"))
     log.ingest(spark, lake, **{f"table_{ORDERS}_key": "id", "commit_max_transactions": "1"})
-    found = queried(DeltaTable(str(lake / ORDERS)), 'SELECT "id", "v", "_deleted" FROM t')
-    assert found == {"id": [1], "v": [12], "_deleted": [False]}
+    columns = queried(DeltaTable(str(lake / ORDERS)), 'SELECT "id", "v", "_deleted" FROM t')
+    assert columns == {"id": [1], "v": [12], "_deleted": [False]}
     assert history(spark, lake) == {n: {ORDERS: {1: v}} for n, v in enumerate((10, 11, 11, 12), 1)}

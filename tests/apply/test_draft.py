@@ -124,8 +124,8 @@ def test_a_draft_declares_nothing_and_can_run_once_its_comments_are_taken_away(
     uncommented = file.read_text("utf-8").replace("#lakeingest.table", "lakeingest.table")
     file.write_text(uncommented, "utf-8")
     # It decodes the first records by the types.
-    found = validate_pipeline(spark, load_config(file))
-    assert found.seen[1] == "the first records that wait can be applied"
+    findings = validate_pipeline(spark, load_config(file))
+    assert findings.seen[1] == "the first records that wait can be applied"
 
 
 def test_init_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,12 +50,12 @@ def ingest(spark: SparkSession, run: RecordedRun, folder: Path, events: int) -> 
     settings = {"transaction_mode": "none", "batch_max_events": str(events)}
     properties = run.configuration(folder / "lake", source_topics=topics, **settings)
     names = [f"lakeingest.table.{run.collection(table)}." for table in TABLES]
-    kept = {
+    selection = {
         key: value
         for key, value in properties.items()
         if not key.startswith("lakeingest.table.") or key.startswith(tuple(names))
     }
-    return run_pipeline(spark, load_config(write_properties(folder / "run.properties", kept)))
+    return run_pipeline(spark, load_config(write_properties(folder / "run.properties", selection)))
 
 
 def in_one_partition(lines: list[Any]) -> list[Any]:
@@ -102,8 +102,8 @@ def test_a_delete_waits_for_its_create_and_a_recorded_run_ends_as_its_source_doe
     # Batches of another size hold no batch that the crash cut short.
     ended = ingest(spark, whole, tmp_path, 150)
     assert (ended.transactions, ended.pending_transactions, ended.batches > 1) == (0, 0, True)
-    found = check_tables(whole, tmp_path / "run.properties")
-    assert {one.table: one.differences for one in found} == dict.fromkeys(TABLES, ())
+    comparisons = check_tables(whole, tmp_path / "run.properties")
+    assert {one.table: one.differences for one in comparisons} == dict.fromkeys(TABLES, ())
     # Nothing is left to be read.
     ledger = open_ledger(spark, load_config(tmp_path / "run.properties"), "")
     assert ledger.head().frontier.offsets == {

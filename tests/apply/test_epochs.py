@@ -46,9 +46,9 @@ def opened(lake: Path) -> list[tuple[str, dict[str, dict[str, int]], str]]:
     """Return the epochs of the ledger: domain, from where it holds, what positions begin with."""
     columns = "transaction_id, offsets, end_position"
     query = f"SELECT {columns} FROM t WHERE kind = 'epoch' ORDER BY end_position"  # noqa: S608
-    found = queried(DeltaTable(f"{lake}/{LEDGER_FOLDER}"), query)
-    offsets = [{topic: dict(parts) for topic, parts in each} for each in found["offsets"]]
-    return [*zip(found["transaction_id"], offsets, found["end_position"], strict=True)]
+    epochs = queried(DeltaTable(f"{lake}/{LEDGER_FOLDER}"), query)
+    offsets = [{topic: dict(parts) for topic, parts in each} for each in epochs["offsets"]]
+    return [*zip(epochs["transaction_id"], offsets, epochs["end_position"], strict=True)]
 
 
 @pytest.mark.soak
@@ -71,8 +71,8 @@ def test_an_epoch_survives_a_restart_and_neither_what_comes_again_nor_rows_witho
 ) -> None:
     commit(log, f"{B}:3", (1, 3), (2, 3))
     log.ingest(spark, lake)
-    known = {98: 98, 99: 99, 100: 100}
-    assert table(spark, lake, TABLE) == {1: 3, 2: 3, **known}
+    earlier_rows = {98: 98, 99: 99, 100: 100}
+    assert table(spark, lake, TABLE) == {1: 3, 2: 3, **earlier_rows}
     assert [domain for domain, _, _ in opened(lake)] == [B]
     # The connector goes back over the seam, and on; then the old server returns.
     for number in (99, 100):
@@ -86,7 +86,7 @@ def test_an_epoch_survives_a_restart_and_neither_what_comes_again_nor_rows_witho
     log.begin(f"{C}:1")
     log.rows(f"{C}:1", [row(f"{C}:1", 1, 1)])
     log.ingest(spark, lake)
-    assert table(spark, lake, TABLE) == {1: 3, 2: 4, 3: 101, **known}
+    assert table(spark, lake, TABLE) == {1: 3, 2: 4, 3: 101, **earlier_rows}
     assert [domain for domain, _, _ in opened(lake)] == [B, A]
     frontier = open_ledger(spark, log.configured(lake), "").head().frontier
     assert frontier.low(topic_of(TABLE), 0) == waiting[topic_of(TABLE)]

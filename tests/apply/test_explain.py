@@ -26,9 +26,9 @@ def id_of(number: int) -> str:
 def explained(shop: Shop, **settings: str) -> Explanation:
     """Explain the pipeline as it is now; nothing may change."""
     before = sorted(shop.lake.rglob("*"))
-    found = lakeingest.explain(shop.spark, shop.configured(**settings))
+    explanation = lakeingest.explain(shop.spark, shop.configured(**settings))
     assert sorted(shop.lake.rglob("*")) == before
-    return found
+    return explanation
 
 
 @pytest.fixture
@@ -42,23 +42,23 @@ def shop(begun: Shop, tmp_path: Path) -> Shop:
 def test_waiting_for_an_end_and_then_behind(shop: Shop) -> None:
     shop.log.begin(id_of(3))
     shop.log.rows(id_of(3), [row(A, 3, 1, 1, 2)])
-    found = explained(shop)
-    assert found.state is State.WAITING
-    assert found.reasons == (
+    explanation = explained(shop)
+    assert explanation.state is State.WAITING
+    assert explanation.reasons == (
         "Transaction 3 is open: rows of it are there, and its END is not. It waits until the "
         "connector sends the END.",
     )
     waits = {"transaction": "3", "reason": "rows of it are there, and its END is not"}
-    assert found.facts["waits_for"] == waits
+    assert explanation.facts["waits_for"] == waits
     shop.log.end(id_of(3), {A: 1})
     shop.log.transaction(id_of(4), row(A, 4, 1, 1, 3))
-    found = explained(shop, commit_max_transactions="1")
-    assert found.state is State.BEHIND
-    assert found.reasons == (
+    explanation = explained(shop, commit_max_transactions="1")
+    assert explanation.state is State.BEHIND
+    assert explanation.reasons == (
         "The next run publishes 2 transactions in 2 batches, and reads on from there.",
     )
-    assert found.facts["events_ready"] == {A: 2}
-    assert found.facts["records_waiting"] == {"w.public.a": 2}
+    assert explanation.facts["events_ready"] == {A: 2}
+    assert explanation.facts["records_waiting"] == {"w.public.a": 2}
 
 
 def test_waiting_for_rows(shop: Shop) -> None:
@@ -66,11 +66,11 @@ def test_waiting_for_rows(shop: Shop) -> None:
     shop.log.rows(id_of(3), [row(A, 3, 1, 2, 20)])
     shop.log.end(id_of(3), {A: 1, B: 2})
     shop.log.transaction(id_of(4), row(A, 4, 1, 3, 30))
-    found = explained(shop)
+    explanation = explained(shop)
     # A recording gets no more records, so a run of it does not wait.
-    assert (found.state, found.exit_code) == (State.STOPPED, 65)
-    assert found.facts["transactions_waiting"] == 2
-    waits = found.facts["waits_for"]
+    assert (explanation.state, explanation.exit_code) == (State.STOPPED, 65)
+    assert explanation.facts["transactions_waiting"] == 2
+    waits = explanation.facts["waits_for"]
     assert isinstance(waits, dict)
     assert (waits["transaction"], waits["table"]) == (id_of(3), B)
     assert (waits["rows_counted"], waits["rows_there"]) == (2, 0)
@@ -80,27 +80,27 @@ def test_waiting_for_rows(shop: Shop) -> None:
 def test_stopped_by_data(shop: Shop) -> None:
     shop.log.raw(A, {"id": 2}, b"\xff\xfe")
     shop.log.transaction(id_of(3), row(B, 3, 1, 2, 20))
-    found = explained(shop)
-    assert (found.state, found.exit_code) == (State.STOPPED, 65)
-    assert found.reasons[0].startswith("A run would stop with exit code 65: ")
+    explanation = explained(shop)
+    assert (explanation.state, explanation.exit_code) == (State.STOPPED, 65)
+    assert explanation.reasons[0].startswith("A run would stop with exit code 65: ")
 
 
 def test_stopped_by_what_only_the_batch_shows(shop: Shop) -> None:
     shop.log.declared = False
     shop.log.transaction(id_of(3), row("public.new", 3, 1, 1, 1))
-    found = explained(shop, types_guess="stop")
-    assert (found.state, found.exit_code) == (State.STOPPED, 78)
-    assert "lakeingest.table.public.new.schema=" in found.reasons[0]
+    explanation = explained(shop, types_guess="stop")
+    assert (explanation.state, explanation.exit_code) == (State.STOPPED, 78)
+    assert "lakeingest.table.public.new.schema=" in explanation.reasons[0]
 
 
 def test_idle_and_then_held_by_another_run(shop: Shop, tmp_path: Path) -> None:
-    found = explained(shop)
-    assert (found.state, found.exit_code) == (State.IDLE, 0)
-    assert (found.reasons, found.facts["batch"]) == (("Everything is applied.",), 1)
+    explanation = explained(shop)
+    assert (explanation.state, explanation.exit_code) == (State.IDLE, 0)
+    assert (explanation.reasons, explanation.facts["batch"]) == (("Everything is applied.",), 1)
     shutil.copytree(shop.lake, tmp_path / "lake")
-    held = replace(shop, lake=tmp_path / "lake")
-    ledger = open_ledger(shop.spark, held.configured(), "another")
+    copied_shop = replace(shop, lake=tmp_path / "lake")
+    ledger = open_ledger(shop.spark, copied_shop.configured(), "another")
     ledger.claim(ledger.head())
-    found = explained(held)
-    assert found.state is State.IDLE
-    assert "holds the lake: it is at work, or it was killed" in found.reasons[-1]
+    explanation = explained(copied_shop)
+    assert explanation.state is State.IDLE
+    assert "holds the lake: it is at work, or it was killed" in explanation.reasons[-1]

@@ -147,7 +147,7 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
     lake, states = tmp_path / "lake", events.insert(1)
     events.log.ingest(spark, lake, **EACH)
     want_optimised_writes(spark, lake)
-    known = len(entries(lake))
+    log_size = len(entries(lake))
     # Delta would read the smaller of two shuffled blocks first: the second one.
     states += events.insert(*SIZES, factor=982_451_653)
     states += events.insert(*SIZES, factor=0)
@@ -157,7 +157,7 @@ def test_each_version_of_inserts_adds_a_file_in_order_and_the_last_joins_them_th
         with pytest.raises(CrashError):
             events.log.ingest(spark, lake, **EACH)
     sizes = SIZES * 2
-    *of_transactions, last = [entry for entry in entries(lake)[known:] if "add" in kinds(entry)]
+    *of_transactions, last = [entry for entry in entries(lake)[log_size:] if "add" in kinds(entry)]
     assert len(of_transactions) == len(sizes)
     for entry, size in zip(of_transactions, sizes, strict=True):
         assert kinds(entry) == {"commitInfo": 1, "txn": 1, "add": 1}

@@ -35,9 +35,9 @@ def test_before_the_first_run_everything_waits(
     spark: SparkSession, small_lake: SmallLake, tmp_path: Path
 ) -> None:
     config = load_config({**small_lake.settings, "lakeingest.target.path": str(tmp_path / "lake")})
-    found = validate_pipeline(spark, config)
-    assert found.warnings == ()
-    assert found.seen == ("2 topics, 0 tables, batch 0", APPLICABLE, READERS)
+    findings = validate_pipeline(spark, config)
+    assert findings.warnings == ()
+    assert findings.seen == ("2 topics, 0 tables, batch 0", APPLICABLE, READERS)
     status = pipeline_status(spark, config)
     assert (status["batch"], status["tables"], status["records_not_applied"]) == (0, {}, 6)
     # A BEGIN and an END for each.
@@ -47,9 +47,9 @@ def test_before_the_first_run_everything_waits(
 
 def test_after_a_run_nothing_waits(spark: SparkSession, small_lake: SmallLake) -> None:
     config = load_config(small_lake.settings)
-    found = validate_pipeline(spark, config)
-    assert found.warnings == ()
-    assert found.seen == ("2 topics, 2 tables, batch 3", "nothing waits", READERS)
+    findings = validate_pipeline(spark, config)
+    assert findings.warnings == ()
+    assert findings.seen == ("2 topics, 2 tables, batch 3", "nothing waits", READERS)
     status = pipeline_status(spark, config)
     assert (status["pipeline"], status["batch"], status["end_offset"]) == ("small", 3, 5)
     assert list(status["tables"]) == [LINES, NOTES]  # type: ignore[call-overload]
@@ -60,11 +60,11 @@ def test_a_misspelt_table_is_a_warning_with_the_nearest_name_in_a_run_too(
     spark: SparkSession, small_lake: SmallLake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = load_config(misspelt(small_lake))
-    (told,) = validate_pipeline(spark, config).warnings
-    assert told.startswith("lakeingest.table.public.note.* has no effect yet")
-    assert f"no topic 'small.public.note' is read. Was {NOTES} meant?" in told
+    (warning,) = validate_pipeline(spark, config).warnings
+    assert warning.startswith("lakeingest.table.public.note.* has no effect yet")
+    assert f"no topic 'small.public.note' is read. Was {NOTES} meant?" in warning
     summary = run_pipeline(spark, config)
-    assert (summary.nothing_new, summary.warnings) == (True, (told,))
+    assert (summary.nothing_new, summary.warnings) == (True, (warning,))
 
 
 def test_validate_says_the_warning_before_it_says_that_the_pipeline_can_run(
@@ -86,21 +86,21 @@ def test_a_table_of_the_lake_whose_topic_is_gone_is_no_misspelling(
     for name in f"small.{LINES}.jsonl.gz", "small.transaction.jsonl.gz":
         shutil.copy(Path(small_lake.settings["lakeingest.source.path"]) / "topics" / name, log)
     one = {**small_lake.settings, "lakeingest.source.path": str(tmp_path)}
-    found = validate_pipeline(spark, load_config(one))
-    assert found.warnings == ()
-    assert found.seen == ("1 topics, 2 tables, batch 3", "nothing waits", READERS)
+    findings = validate_pipeline(spark, load_config(one))
+    assert findings.warnings == ()
+    assert findings.seen == ("1 topics, 2 tables, batch 3", "nothing waits", READERS)
 
 
 def test_a_table_that_is_not_among_the_listed_topics_is_told_of_once(
     spark: SparkSession, small_lake: SmallLake
 ) -> None:
     listed = {"lakeingest.source.topics": f"small.{LINES},small.{NOTES}"}
-    (told,) = validate_pipeline(spark, load_config({**misspelt(small_lake), **listed})).warnings
-    assert "public.note is not among the topics" in told
+    (warning,) = validate_pipeline(spark, load_config({**misspelt(small_lake), **listed})).warnings
+    assert "public.note is not among the topics" in warning
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "error", "told"),
+    ("key", "text", "error", "message"),
     [
         ("lakeingest.pipeline.name", "other", ConfigError, "holds the lake of pipeline 'small'"),
         ("lakeingest.source.path", "/nowhere", UnavailableError, "cannot be listed"),
@@ -113,7 +113,7 @@ def test_what_could_not_run_is_refused(
     key: str,
     text: str,
     error: type[Exception],
-    told: str,
+    message: str,
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         validate_pipeline(spark, load_config({**small_lake.settings, key: text}))

@@ -47,10 +47,10 @@ class Tables:
 
     def state(self, collection: str, _: int | None = None) -> TableState | None:
         self.looked_at.append(collection)
-        found = table(collection) if collection in self.names else None
-        if found is None or collection not in self.ahead:
-            return found
-        return replace(found, note=replace(found.note, batch=3, end_offset=9))
+        table_state = table(collection) if collection in self.names else None
+        if table_state is None or collection not in self.ahead:
+            return table_state
+        return replace(table_state, note=replace(table_state.note, batch=3, end_offset=9))
 
     def fence(self, state: TableState, _: int, run: str) -> TableState:
         self.fenced.append(state.note.collection)
@@ -163,8 +163,7 @@ def test_a_table_that_was_made_and_never_published_is_found_by_its_records_and_f
     sink = Tables(("a", "Order Items"), ahead=("Order Items",))
     state = read(Claimed(RELEASED), sink, "a", "Order_Items")
     assert state.through is None
-    found = with_tables(state, cast(Sink, sink), ("a", "Order Items"))
-    assert found.through == 9
+    assert with_tables(state, cast(Sink, sink), ("a", "Order Items")).through == 9
     ledger = Claimed(replace(RELEASED, run="second", writer=3))
     taken = take_over(cast(DeltaLedger, ledger), cast(Sink, sink), state)
     assert with_tables(taken, cast(Sink, sink), ("Order Items",)).through == 9

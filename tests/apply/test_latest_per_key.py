@@ -21,15 +21,15 @@ def changes(spark: SparkSession, *rows: tuple[str, str, str, str]) -> DataFrame:
     return spark.createDataFrame(frame, COLUMNS)
 
 
-def content(found: LatestPerKey | None, table: str) -> list[tuple[bytes, str, bytes, str, str]]:
-    assert found is not None
-    rows = found.of(table).select("key", "op", "value", "position", "first_op").collect()
+def content(newest: LatestPerKey | None, table: str) -> list[tuple[bytes, str, bytes, str, str]]:
+    assert newest is not None
+    rows = newest.of(table).select("key", "op", "value", "position", "first_op").collect()
     return sorted((bytes(key), op, bytes(value), at, first) for key, op, value, at, first in rows)
 
 
-def plan_of(found: LatestPerKey | None, table: str) -> str:
-    assert found is not None
-    frame: Any = found.of(table)
+def plan_of(newest: LatestPerKey | None, table: str) -> str:
+    assert newest is not None
+    frame: Any = newest.of(table)
     return str(frame._jdf.queryExecution().optimizedPlan().toString())
 
 
@@ -61,10 +61,10 @@ def test_a_snapshot_has_the_latest_change_of_each_key_whether_it_is_folded_or_no
 
 def test_a_snapshot_with_each_key_once_is_not_folded(spark: SparkSession) -> None:
     rows = changes(spark, *SNAPSHOT)
-    found = latest_of_snapshot(rows, ["a", "c"])
-    assert content(found, "a") == content(latest(rows, ["a", "c"]), "a")
+    newest = latest_of_snapshot(rows, ["a", "c"])
+    assert content(newest, "a") == content(latest(rows, ["a", "c"]), "a")
     # A fold is checkpointed: its plan has lost the rows that it was made of.
-    assert "kind" in plan_of(found, "a")
+    assert "kind" in plan_of(newest, "a")
     assert "kind" not in plan_of(latest(rows, ["a", "c"]), "a")
 
 

@@ -53,8 +53,8 @@ def test_nothing_but_a_truncate_of_mariadb_is_over_without_an_end(
         log.rows(id_, [Sent("shop.a", n, v, place, op)])
         if n in (2, 4):
             log.end(id_, {"shop.a": 1})
-    told = "Transaction 0-1-3 is not complete .it has rows.*holds back 1 later transaction; .*XA"
-    with pytest.raises(DataError, match=told):
+    message = "Transaction 0-1-3 is not complete .it has rows.*holds back 1 later transaction; .*XA"
+    with pytest.raises(DataError, match=message):
         log.ingest(spark, lake)
     assert table(spark, lake, "shop.a") == {2: 2}
 
@@ -110,8 +110,8 @@ def test_a_transaction_that_lacks_rows_is_published_in_part_where_the_user_says_
     (warning,) = (text for text in log.ingest(spark, lake, **in_part).warnings if "2:200" in text)
     assert "is published in part (fewer rows than END counts): END counts 3 rows" in warning
     assert table(spark, lake, "public.a") == {1: 1, 2: 2, 4: 4}
-    kept = open_lake(spark, str(lake)).transactions().orderBy("end_offset").collect()
-    assert [row["missing_by_table"] for row in kept] == [None, {"public.a": 2}, None]
+    transactions = open_lake(spark, str(lake)).transactions().orderBy("end_offset").collect()
+    assert [row["missing_by_table"] for row in transactions] == [None, {"public.a": 2}, None]
     # One row comes late, and nobody has to ask for it. The other one never does.
     log.rows("2:111", [insert(3, 100, 111)])
     log.transaction("4:400", insert(5, 300, 350))

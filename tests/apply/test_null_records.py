@@ -86,24 +86,24 @@ def _judge(frame: DataFrame, rows: Sequence[tuple[Any, ...]], cases: Sequence[in
         return of_cases.where(is_before)
 
     kinds = {(topic, kind) for topic, _, at, kind, *_ in rows if at >= begins.get(topic, at + 1)}
-    found = [
+    portions = [
         portion(TopicPartition(topic, 0), kind, begins[topic]) for topic, kind in sorted(kinds)
     ]
     window = of_cases.where(~is_before)
-    refuse_lone_null_records(window, Contents(tuple(found)), {*read_before}, before)
+    refuse_lone_null_records(window, Contents(tuple(portions)), {*read_before}, before)
 
 
 def test_a_null_record_may_lie_in_another_partition_than_its_delete(spark: SparkSession) -> None:
     here, there = TopicPartition("t", 0), TopicPartition("t", 1)
     rows = [("t", 0, offset, *_read(word)) for offset, word in enumerate(("c1", "-1", "-2"))]
     rows.append(("t", 1, 0, *_read("d1")))
-    found = Contents(
+    contents = Contents(
         (portion(here, Kind.ROW, 0), portion(here, Kind.NULL_RECORD, 1), portion(there, "row", 0))
     )
     frame = spark.createDataFrame(rows, COLUMNS_READ)
     with pytest.raises(DataError, match=r"at offset 2 .* tombstones\.on\.delete=false"):
-        refuse_lone_null_records(frame, found, {here, there}, lambda _: frame)
-    refuse_lone_null_records(frame.where("key = X'31'"), found, {here, there}, lambda _: frame)
+        refuse_lone_null_records(frame, contents, {here, there}, lambda _: frame)
+    refuse_lone_null_records(frame.where("key = X'31'"), contents, {here, there}, lambda _: frame)
 
 
 def portion(where: TopicPartition, kind: str, first: int) -> Portion:

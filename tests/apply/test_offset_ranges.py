@@ -38,7 +38,7 @@ class Bounds:
         return tuple(sorted({place.topic for place in self.marks} - {ENDS.topic}))
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
-        return {place: found for place, found in self.marks.items() if place.topic in topics}
+        return {place: marks for place, marks in self.marks.items() if place.topic in topics}
 
     def read(self, _: object) -> DataFrame:
         raise AssertionError

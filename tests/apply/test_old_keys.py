@@ -51,12 +51,12 @@ def test_a_key_change_of_a_decimal_key_finds_its_values_by_the_delete_beside_it(
         sent("c", 8, 140, left_out, **{"__debezium.oldkey": f'{{"id":"{octets(1235)}"}}'}),
     ]
     marks = tuple(mark.encode() for mark in SPEC.encodings.json_marks())
-    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql", marks=marks))
-    found = local_checkpoint(found.withColumn("batch", F.lit(1)))
+    events = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql", marks=marks))
+    events = local_checkpoint(events.withColumn("batch", F.lit(1)))
     schema = spark.createDataFrame([], "id DECIMAL(20,0), t STRING").schema
     table = TableSpec("public.a", declared_columns(schema, SPEC.encodings), ("id",))
-    stats = tuple(batch_stats(summarise(found, SPEC.format)))
-    part = TablePart(table, stats, found, "", Fold.PARTIAL_ROWS, foreseen=False)
+    stats = tuple(batch_stats(summarise(events, SPEC.format)))
+    part = TablePart(table, stats, events, "", Fold.PARTIAL_ROWS, foreseen=False)
     made, _ = changeset(part, SPEC, None)
     rows = made.frame.where(f"NOT {SPEC.names.deleted}").select("id", "t").collect()
     shown = {int(row["id"]): row["t"] for row in rows}

@@ -64,8 +64,8 @@ def test_transactions_of_one_scn_are_whole_an_end_that_comes_again_is_passed_and
     log.rows("07", [row(1_001, 1, 2, 22)])
     log.ingest(spark, lake)
     assert tables(spark, lake) == ({1: 12, 2: 21}, {3: 30})
-    told = queried(DeltaTable(f"{lake}/{LEDGER_FOLDER}"), COUNTS)["events_by_table"]
-    assert {name for counts in told for name in dict(counts)} == {TABLE, OTHER}
+    event_counts = queried(DeltaTable(f"{lake}/{LEDGER_FOLDER}"), COUNTS)["events_by_table"]
+    assert {name for counts in event_counts for name in dict(counts)} == {TABLE, OTHER}
     log.rows("07", [row(1_001, 2, 3, 31, "B")])
     log.end("07", counted(A=1, B=1))
     log.ingest(spark, lake)

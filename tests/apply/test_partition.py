@@ -16,7 +16,7 @@ COLUMNS = tuple(SourceColumn(name, PRIMITIVES["int32"]) for name in ("id", "n", 
 ORDERS = TableSpec("public.orders", COLUMNS, ("id",))
 
 
-def kept(*partition: str) -> TableState:
+def lake_state(*partition: str) -> TableState:
     return TableState(1, commit_note("public.orders", key=("id",), partition=partition))
 
 
@@ -26,14 +26,14 @@ def test_a_new_table_is_partitioned_as_declared() -> None:
 
 
 def test_a_table_keeps_its_partitions_where_nothing_is_declared_any_more() -> None:
-    assert resolve_partition(ORDERS, (), kept("n")) == ("n",)
-    assert resolve_partition(ORDERS, ("n",), kept("n")) == ("n",)
+    assert resolve_partition(ORDERS, (), lake_state("n")) == ("n",)
+    assert resolve_partition(ORDERS, ("n",), lake_state("n")) == ("n",)
 
 
 @pytest.mark.parametrize("was", [(), ("m",), ("m", "n")])
 def test_other_partitions_than_the_tables_are_refused(was: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match=r"by \((m|m, n|)\) in the lake.*says \(n\).*load the"):
-        resolve_partition(ORDERS, ("n",), kept(*was))
+        resolve_partition(ORDERS, ("n",), lake_state(*was))
 
 
 def test_a_partition_that_is_no_column_is_refused_with_the_columns_that_are() -> None:

@@ -39,9 +39,9 @@ def looked_at(*kinds: str, ends_read_to: int | None = 12) -> Window:
     rows = (OffsetRange("px.a", 0, 100, 150),)
     ranges = WindowRanges(OffsetRange("px.transaction", 0, 9, 12), rows, frozenset())
     portion = Portion(ROWS, "a", "", 1, 120, "", 0, frozenset(), first_new=120)
-    found = Contents(tuple(replace(portion, kind=kind) for kind in kinds))
+    contents = Contents(tuple(replace(portion, kind=kind) for kind in kinds))
     nothing: DataFrame = None  # type: ignore[assignment]  # nobody asks for rows
-    return Window(ranges, found, nothing, nothing, False, "", ends_read_to=ends_read_to)
+    return Window(ranges, contents, nothing, nothing, False, "", ends_read_to=ends_read_to)
 
 
 def test_the_transaction_topic_is_read_on_from_behind_the_marker_of_a_kafka_transaction() -> None:
@@ -79,8 +79,8 @@ def test_rows_of_released_transactions_make_progress_due_and_are_known_by_their_
 
 def test_a_record_that_cannot_be_read_is_read_again_until_it_was_sent_again() -> None:
     window = looked_at(Kind.FOREIGN, Kind.MALFORMED)
-    held = replace(window, unreadable={ROWS: Unreadable(ROWS, 120, 1, "")})
-    assert frontier_behind(held, BEHIND, 0).offsets == {"px.a": {0: 120}}
+    unreadable_window = replace(window, unreadable={ROWS: Unreadable(ROWS, 120, 1, "")})
+    assert frontier_behind(unreadable_window, BEHIND, 0).offsets == {"px.a": {0: 120}}
     assert frontier_behind(window, BEHIND, 0).offsets == {"px.a": {0: 150}}
 
 
@@ -120,16 +120,16 @@ class Retained(RecordedSource):
 
     def watermarks(self, topics: Sequence[str]) -> Mapping[TopicPartition, Watermarks]:
         """Behind the last record of each partition lies a marker."""
-        found = super().watermarks(topics)
+        watermarks = super().watermarks(topics)
         return {
             place: Watermarks(0 if self.retained else marks.high + 1, marks.high + 1)
-            for place, marks in found.items()
+            for place, marks in watermarks.items()
         }
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         self.readings += len(ranges)
         marks = super().watermarks([span.topic for span in ranges])
-        highs = {place: found.high for place, found in marks.items()}
+        highs = {place: watermarks.high for place, watermarks in marks.items()}
         ends = [min(span.end, highs[TopicPartition(span.topic, span.partition)]) for span in ranges]
         within = [replace(span, end=end) for span, end in zip(ranges, ends, strict=True)]
         return super().read([span for span in within if span.start < span.end])

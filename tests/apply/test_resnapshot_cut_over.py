@@ -30,13 +30,13 @@ def ranges(**ends: int) -> WindowRanges:
 
 
 def test_a_partition_is_cut_at_its_first_row_of_the_connector_that_took_the_snapshot() -> None:
-    found = [
+    stretches = [
         Stretch(A, "old", 0, 4, False, 11, 13),
         Stretch(A, "new", 5, 9, True, 15, 15),
         Stretch(B, "old", 0, 2, False, 13, 13),
         Stretch(B, "new", 3, 5, False, 17, 17),
     ]
-    cut = cut_over(found, ranges(a=10, b=6), FRONTIER)
+    cut = cut_over(stretches, ranges(a=10, b=6), FRONTIER)
     assert cut == SnapshotCutOver({A: 5, B: 3}, 14)
     before = cut.before(ranges(a=10, b=6))
     ends = [(part.topic, part.end) for part in before.all]
@@ -45,35 +45,35 @@ def test_a_partition_is_cut_at_its_first_row_of_the_connector_that_took_the_snap
 
 
 def test_rows_of_a_connector_that_was_restarted_since_are_new_too() -> None:
-    found = [
+    stretches = [
         Stretch(A, "new", 0, 4, True),
         Stretch(A, "restarted", 5, 9, False),
         Stretch(B, "restarted", 7, 9, False),
     ]
-    assert cut_over(found, ranges(a=10, b=10), FRONTIER) == SnapshotCutOver({A: 0, B: 7}, 10)
+    assert cut_over(stretches, ranges(a=10, b=10), FRONTIER) == SnapshotCutOver({A: 0, B: 7}, 10)
 
 
 def test_a_partition_without_a_new_row_is_cut_at_its_end() -> None:
-    found = [
+    stretches = [
         Stretch(A, "old", 0, 4, False, 12, 12),
         Stretch(A, "new", 5, 9, True),
         Stretch(B, "old", 0, 2, False, 12, 12),
     ]
-    cut = cut_over(found, ranges(a=10, b=3, c=4), FRONTIER)
+    cut = cut_over(stretches, ranges(a=10, b=3, c=4), FRONTIER)
     assert cut == SnapshotCutOver({A: 5, B: 3, C: 4}, 13)
 
 
 def test_what_is_surely_new_is_not_taken_for_old() -> None:
     """A restored server counts its transactions again, so an old row may seem to have a new END."""
-    found = [Stretch(A, "old", 0, 4, False, 12, 30), Stretch(A, "new", 5, 9, True, 20, 31)]
-    assert cut_over(found, ranges(a=10), FRONTIER).end_offset == 20
+    stretches = [Stretch(A, "old", 0, 4, False, 12, 30), Stretch(A, "new", 5, 9, True, 20, 31)]
+    assert cut_over(stretches, ranges(a=10), FRONTIER).end_offset == 20
 
 
 def test_ends_without_rows_are_old_where_they_could_lie_above_new_ones() -> None:
     def begin(first_new: int | None, *ends: tuple[int, int, int]) -> int:
         old, new = Stretch(A, "old", 0, 4, False, 11, 11), Stretch(A, "new", 5, 9, True, first_new)
-        found = [End(offset, rows, after(0, at)) for offset, at, rows in ends]
-        return cut_over([old, new], ranges(a=10), FRONTIER, found).end_offset
+        end_records = [End(offset, rows, after(0, at)) for offset, at, rows in ends]
+        return cut_over([old, new], ranges(a=10), FRONTIER, end_records).end_offset
 
     assert begin(17, (13, 95, 0), (15, 50, 0), (17, 60, 1)) == 14
     assert begin(17, (13, 95, 0), (17, 99, 1)) == 12
@@ -83,7 +83,7 @@ def test_ends_without_rows_are_old_where_they_could_lie_above_new_ones() -> None
 
 
 @pytest.mark.parametrize(
-    ("found", "why"),
+    ("stretches", "why"),
     [
         ([Stretch(A, None, 0, 9, True)], "no header"),
         ([Stretch(A, "new", 0, 9, True), Stretch(B, None, 0, 9, False)], "no header"),
@@ -100,9 +100,9 @@ def test_ends_without_rows_are_old_where_they_could_lie_above_new_ones() -> None
         ),
     ],
 )
-def test_a_seam_that_cannot_be_told_is_refused(found: list[Stretch], why: str) -> None:
+def test_a_seam_that_cannot_be_told_is_refused(stretches: list[Stretch], why: str) -> None:
     with pytest.raises(DataError, match=why):
-        cut_over(found, ranges(a=10, b=12), FRONTIER)
+        cut_over(stretches, ranges(a=10, b=12), FRONTIER)
 
 
 def test_the_frontier_behind_a_seam_waits_for_the_snapshot_in_the_next_epoch() -> None:

@@ -74,13 +74,13 @@ def test_a_primary_key_that_changes_within_a_batch_is_refused_or_read_from_the_r
     ddl = StructType().add("id", LongType()).add("n", LongType()).add("note", StringType())
     for batch_stats in ((one,), apart):
         with pytest.raises(ConfigError, match=r"key of table .* changed: .*Declare the key .* now"):
-            settled(*batch_stats, ddl=ddl)
-        assert settled(*batch_stats, ddl=ddl, key=("id", "n")).key_in_value
-        by_part = settled(*batch_stats, ddl=ddl, key=("id",))
+            resolution(*batch_stats, ddl=ddl)
+        assert resolution(*batch_stats, ddl=ddl, key=("id", "n")).key_in_value
+        by_part = resolution(*batch_stats, ddl=ddl, key=("id",))
         assert (by_part.key_in_value, by_part.key_is_part) == (False, True)
 
 
-def settled(
+def resolution(
     *batch_stats: BatchStats,
     ddl: StructType | None = DDL,
     key: Sequence[str] = (),
@@ -98,8 +98,8 @@ def settled(
 
     warn = (warnings if warnings is not None else []).append
     settings = TableSettings(ORDERS, ddl, tuple(key), policies, keyless)
-    known = TableBefore(lake, before, tuple(partition), high=high)
-    return table_spec(settings, known, batch_stats, spec, infer, warn)
+    table_before = TableBefore(lake, before, tuple(partition), high=high)
+    return table_spec(settings, table_before, batch_stats, spec, infer, warn)
 
 
 def types(table: TableSpec) -> dict[str, object]:
@@ -107,73 +107,73 @@ def types(table: TableSpec) -> dict[str, object]:
 
 
 def test_the_record_key_is_the_tables_key() -> None:
-    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}))
+    table = resolution(stats({"id": 1, "note": "x"}, {"id": 1}))
     assert (table.key, table.key_in_value) == (("id",), False)
     assert types(table) == {"id": LongType(), "note": StringType()}
 
 
 def test_a_declared_key_that_the_record_key_lacks_is_read_from_the_row() -> None:
-    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}), key=("note",))
+    table = resolution(stats({"id": 1, "note": "x"}, {"id": 1}), key=("note",))
     assert (table.key, table.key_in_value) == (("note",), True)
 
 
 def test_a_field_that_the_declaration_does_not_name_is_taken_in_with_a_warning() -> None:
     warnings: list[str] = []
-    table = settled(stats({"id": 1, "note": "x", "n": 5}, {"id": 1}), warnings=warnings)
+    table = resolution(stats({"id": 1, "note": "x", "n": 5}, {"id": 1}), warnings=warnings)
     assert types(table)["n"] == IntegerType()
     assert ["n int" in text and ORDERS in text for text in warnings] == [True]
 
 
 def test_a_column_of_the_lake_that_the_source_no_longer_sends_stays() -> None:
     lake = StructType().add("id", LongType()).add("old", StringType()).add("_position", "string")
-    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}), lake=lake)
+    table = resolution(stats({"id": 1, "note": "x"}, {"id": 1}), lake=lake)
     assert table.names() == ("id", "note", "old")
 
 
 def test_a_table_without_a_key_is_refused_with_the_setting_that_helps() -> None:
     with pytest.raises(ConfigError, match=r"no key.*lakeingest\.table\.public\.orders\.key"):
-        settled(stats({"id": 1, "note": "x"}, None))
+        resolution(stats({"id": 1, "note": "x"}, None))
 
 
 def test_a_key_that_is_no_column_is_refused() -> None:
     with pytest.raises(ConfigError, match="Key column nr of table"):
-        settled(stats({"id": 1}, {"id": 1}), key=("nr",))
+        resolution(stats({"id": 1}, {"id": 1}), key=("nr",))
 
 
 def test_a_column_with_a_name_of_ours_is_refused_with_the_setting_that_helps() -> None:
     with pytest.raises(ConfigError, match=r"_deleted.*lakeingest\.metadata\.prefix"):
-        settled(stats({"id": 1, "_deleted": 5}, {"id": 1}))
+        resolution(stats({"id": 1, "_deleted": 5}, {"id": 1}))
 
 
 def test_a_column_with_a_name_of_rfc_39_is_refused_where_the_table_has_those() -> None:
     row = stats({"id": 1, "_event_lsn": 5}, {"id": 1})
-    assert "_event_lsn" in settled(row).names()
+    assert "_event_lsn" in resolution(row).names()
     spec = replace(SPEC, names=MetadataColumns(event=["_event_lsn"]))
     with pytest.raises(ConfigError, match=r"_event_lsn.*lakeingest\.metadata\.columns=own"):
-        settled(row, spec=spec)
+        resolution(row, spec=spec)
 
 
 def test_rfc_39s_columns_of_the_lake_are_none_of_the_source() -> None:
     lake = StructType().add("_event_lsn", LongType()).add("id", LongType())
     spec = replace(SPEC, names=MetadataColumns(event=["_event_lsn"]))
-    table = settled(stats({"id": 1, "note": "x"}, {"id": 1}), lake=lake, spec=spec)
+    table = resolution(stats({"id": 1, "note": "x"}, {"id": 1}), lake=lake, spec=spec)
     assert table.names() == ("id", "note")
 
 
 @pytest.mark.parametrize("name", ["unit price", "a,b", "a=b"])
 def test_a_column_name_that_delta_refuses_is_refused_before_anything_is_written(name: str) -> None:
     with pytest.raises(ConfigError, match="Rename it on the way"):
-        settled(stats({"id": 1, name: 5}, {"id": 1}))
+        resolution(stats({"id": 1, name: 5}, {"id": 1}))
 
 
 def test_columns_that_differ_by_case_only_are_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="differ by case only: NOTE, note"):
-        settled(stats({"id": 1, "note": "a", "NOTE": "b"}, {"id": 1}), ddl=None)
+        resolution(stats({"id": 1, "note": "a", "NOTE": "b"}, {"id": 1}), ddl=None)
 
 
 def test_a_column_of_ours_in_another_case_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"_Deleted.*lakeingest\.metadata\.prefix"):
-        settled(stats({"id": 1, "_Deleted": 5}, {"id": 1}))
+        resolution(stats({"id": 1, "_Deleted": 5}, {"id": 1}))
 
 
 def test_columns_that_differ_by_case_only_are_refused_before_their_types_are_looked_for() -> None:
@@ -192,15 +192,15 @@ def test_columns_that_differ_by_case_only_are_refused_before_their_types_are_loo
 def test_a_column_that_is_renamed_by_case_only_is_refused_where_the_lake_has_the_old_name() -> None:
     row = stats({"id": 1, "Note": "x"}, {"id": 1})
     with pytest.raises(ConfigError, match="differ by case only: Note, note"):
-        settled(row, ddl=None, lake=LAKE, before=KNOWN)
+        resolution(row, ddl=None, lake=LAKE, before=KNOWN)
     kinds = {"id": "int64", "Note": "string"}
     columns = tuple(SourceColumn(name, PRIMITIVES[kind]) for name, kind in kinds.items())
     spec = replace(SPEC, format=JsonFormat({b"1": CarriedSchema(0, columns)}))
     described = replace(row, value_tags=frozenset({b"1"}))
     with pytest.raises(ConfigError, match="differ by case only: Note, note"):
-        settled(described, ddl=None, lake=LAKE, before=KNOWN, spec=spec)
+        resolution(described, ddl=None, lake=LAKE, before=KNOWN, spec=spec)
     ignore = {**DEFAULTS, Kind.ADDED: Policy.IGNORE}
-    table = settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
+    table = resolution(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
     assert table.names() == ("id", "note")
 
 
@@ -213,7 +213,7 @@ def test_decimals_in_a_map_are_refused_where_the_records_write_them_otherwise(
     row = replace(stats({"id": 1, "n": {}}, {"id": 1}), value_tags=frozenset({b"1"}))
     declared = StructType().add("n", MapType(StringType(), DecimalType(10, 2)))
     with pytest.raises(ConfigError, match=r"'n' .* is declared map<string,decimal\(10,2\)>"):
-        settled(row, ddl=declared, spec=spec)
+        resolution(row, ddl=declared, spec=spec)
 
 
 def test_an_array_that_hudi_streamer_stored_as_text_says_so() -> None:
@@ -231,7 +231,7 @@ def test_a_declared_type_that_one_version_does_not_fit_is_refused_with_the_type_
     schemas = {b"1": CarriedSchema(1, columns[0]), b"2": CarriedSchema(2, columns[1])}
     row = replace(stats({"id": 1, "note": 1}, {"id": 1}), value_tags=frozenset(schemas))
     with pytest.raises(ConfigError, match="declared string, .* carry timestamp_ntz and string by"):
-        settled(row, spec=replace(SPEC, format=JsonFormat(schemas)))
+        resolution(row, spec=replace(SPEC, format=JsonFormat(schemas)))
 
 
 OLD = (SourceColumn("a", JSON.decimal(10, 2)), SourceColumn("b", PRIMITIVES["string"]))
@@ -258,10 +258,10 @@ def test_a_row_that_is_all_of_its_values_keeps_its_columns(
     tags = frozenset(versions if in_one_batch else {b"2"})
     row = replace(stats({"a": "AQ==", "b": "x"}, None), value_tags=tags)
     lake = StructType().add("a", DecimalType(10, 2)).add("b", StringType())
-    known: dict[str, Any] = {} if in_one_batch else {"lake": lake, "before": SourceSchema.of(OLD)}
+    state: dict[str, Any] = {} if in_one_batch else {"lake": lake, "before": SourceSchema.of(OLD)}
     refused = pytest.raises(DataError, match=change) if change else nullcontext()
     with refused:
-        settled(row, ddl=None, spec=spec, keyless=Keyless.FULL_ROW, **known)
+        resolution(row, ddl=None, spec=spec, keyless=Keyless.FULL_ROW, **state)
 
 
 @pytest.mark.parametrize("keyless", [None, Keyless.FULL_ROW])
@@ -274,56 +274,56 @@ def test_what_the_source_has_now_is_shown_by_the_highest_new_row(keyless: Keyles
         replace(stats({"a": "AQ==", "b": "x"}, key), value_tags=frozenset({tag}), high=high)
         for tag, high in ((b"1", "8"), (b"2", "7"))
     )
-    known: dict[str, Any] = {"before": SourceSchema.of(OLD), "spec": spec, "keyless": keyless}
+    options: dict[str, Any] = {"before": SourceSchema.of(OLD), "spec": spec, "keyless": keyless}
     lake = StructType().add("a", DecimalType(10, 2)).add("b", StringType())
-    table = settled(one, two, ddl=None, lake=lake, high="7", **known)
+    table = resolution(one, two, ddl=None, lake=lake, high="7", **options)
     assert table.source == SourceSchema.of(OLD).to_json()
-    assert settled(two, ddl=None, lake=lake, high="7", **known).source == ""
+    assert resolution(two, ddl=None, lake=lake, high="7", **options).source == ""
 
 
 def test_keys_whose_columns_come_in_two_orders_are_not_compared_by_their_octets() -> None:
     row, keys = {"a": 1, "b": 2}, ({"a": 1, "b": 2}, {"b": 2, "a": 1})
     for first, bare in zip(keys, (True, False), strict=True):
         one = replace(stats(row, keys[0]), first_key=json.dumps(first).encode())
-        assert settled(one, ddl=None).reader.bare_keys is bare
+        assert resolution(one, ddl=None).reader.bare_keys is bare
 
 
 def test_a_table_with_a_row_key_of_ours_needs_its_policy() -> None:
     with pytest.raises(ConfigError, match=r"public\.orders\.keyless"):
-        settled(stats({"id": 1}, None), key=("_row_key",))
+        resolution(stats({"id": 1}, None), key=("_row_key",))
 
 
 LAKE = StructType().add("id", LongType()).add("note", StringType())
-KNOWN = SourceSchema.of(settled(stats({"id": 1, "note": "x"}, {"id": 1})).columns)
+KNOWN = SourceSchema.of(resolution(stats({"id": 1, "note": "x"}, {"id": 1})).columns)
 
 
 def test_a_change_that_is_to_stop_stops_with_the_setting_that_helps() -> None:
     stop = {**DEFAULTS, Kind.ADDED: Policy.STOP}
     row = stats({"id": 1, "note": "x", "n": 5}, {"id": 1})
     with pytest.raises(DataError, match=r"column 'n' was added as int.*schema\.added"):
-        settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=stop)
+        resolution(row, ddl=None, lake=LAKE, before=KNOWN, policies=stop)
 
 
 def test_a_declared_column_needs_no_policy() -> None:
     stop = {**DEFAULTS, Kind.ADDED: Policy.STOP}
     row = stats({"id": 1, "note": "x", "n": 5}, {"id": 1})
     ddl = StructType([*DDL, StructField("n", LongType())])
-    table = settled(row, ddl=ddl, lake=LAKE, before=KNOWN, policies=stop)
+    table = resolution(row, ddl=ddl, lake=LAKE, before=KNOWN, policies=stop)
     assert types(table)["n"] == LongType()
 
 
 def test_a_column_that_is_ignored_is_no_column_and_its_type_is_not_looked_for() -> None:
     ignore = {**DEFAULTS, Kind.ADDED: Policy.IGNORE}
     row = stats({"id": 1, "note": "x", "n": 5}, {"id": 1})
-    table = settled(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
+    table = resolution(row, ddl=None, lake=LAKE, before=KNOWN, policies=ignore)
     assert table.names() == ("id", "note")
 
 
 def test_a_column_that_went_long_ago_is_left_out_and_costs_no_look_into_records() -> None:
     row = stats({"id": 1}, {"id": 1})
-    gone = settled(row, ddl=None, lake=LAKE, before=SourceSchema(KNOWN.columns[:1]))
+    gone = resolution(row, ddl=None, lake=LAKE, before=SourceSchema(KNOWN.columns[:1]))
     assert (gone.names(), gone.partial) == (("id",), False)
-    going = settled(row, ddl=None, lake=LAKE, before=KNOWN)
+    going = resolution(row, ddl=None, lake=LAKE, before=KNOWN)
     assert (going.names(), going.partial) == (("id", "note"), True)
     assert going.fillable(Encodings()) == ("note",)
 
@@ -331,7 +331,7 @@ def test_a_column_that_went_long_ago_is_left_out_and_costs_no_look_into_records(
 def test_a_partition_column_is_never_left_out_and_an_update_without_it_has_no_value_of_it() -> None:
     row = stats({"id": 1}, {"id": 1})
     before = SourceSchema(KNOWN.columns[:1])
-    table = settled(row, ddl=None, lake=LAKE, before=before, partition=("note",))
+    table = resolution(row, ddl=None, lake=LAKE, before=before, partition=("note",))
     assert table.names() == ("id", "note")
     assert (table.partial, table.fillable(Encodings())) == (True, ("note",))
 
@@ -351,10 +351,10 @@ def test_mysql_fills_a_column_that_is_added_not_null_and_each_database_says_so()
         "postgresql": ({}, ["'n', 'at'"]),
     }
     for connector, (fills, names) in by_connector.items():
-        told: list[str] = []
+        notices: list[str] = []
         spec = replace(SPEC, connector=connector, format=format_)
-        table = settled(sent, ddl=None, lake=LAKE, before=KNOWN, spec=spec, warnings=told)
+        table = resolution(sent, ddl=None, lake=LAKE, before=KNOWN, spec=spec, warnings=notices)
         assert table.fills == fills
-        assert len(told) == len(names)
-        for text, name in zip(told, names, strict=True):
+        assert len(notices) == len(names)
+        for text, name in zip(notices, names, strict=True):
             assert f"{name} was added NOT NULL" in text

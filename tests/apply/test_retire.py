@@ -40,11 +40,11 @@ def test_a_dropped_table_is_retired_once_a_killed_run_is_finished_and_older_snap
         shop.run()
     # The topic is gone with the table, and with it the row that the killed run had read.
     shop.log.drop(GONE)
-    told = "Run the pipeline .*filtered.collections=public.x,public.b this once"
-    with pytest.raises(TransientError, match=told):
+    message = "Run the pipeline .*filtered.collections=public.x,public.b this once"
+    with pytest.raises(TransientError, match=message):
         shop.retire(transaction_filtered_collections="public.x")
     finished = shop.run(transaction_filtered_collections=GONE)
-    assert any("w.public.b' does not exist any more" in told for told in finished.warnings)
+    assert any("w.public.b' does not exist any more" in warning for warning in finished.warnings)
     shop.commit(a=40)
     with pytest.raises(UnavailableError, match=r"w\.public\.b"):
         shop.run(source_topics=LISTED)
@@ -157,15 +157,15 @@ def test_it_is_taken_up_again_from_where_it_was_left_and_shown_once_all_its_rows
     assert shop.tables() == {KEPT: {1: 10, 2: 20}}
     shop.commit(a=60)
     shop.run()
-    kept = {1: 10, 2: 20, 3: 30, 4: 40, 5: 50, 6: 60}
-    assert shop.tables() == {KEPT: kept}
+    rows = {1: 10, 2: 20, 3: 30, 4: 40, 5: 50, 6: 60}
+    assert shop.tables() == {KEPT: rows}
     assert sorted((shop.lake / GONE).rglob("*")) == files
     assert shop.retire(undo=True) == Retirement(4, GONE, 3)
     # Not before it is at the commit of the others.
     assert [*shop.tables()] == [KEPT]
     said = shop.run(batch_max_events="2", window_max_records="2")
     assert (said.batches, said.warnings) == (1, ())
-    assert shop.tables() == {KEPT: kept, GONE: {1: 11, 2: 21, 3: 31, 4: 41, 5: 51}}
+    assert shop.tables() == {KEPT: rows, GONE: {1: 11, 2: 21, 3: 31, 4: 41, 5: 51}}
 
 
 @pytest.mark.soak

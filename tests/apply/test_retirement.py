@@ -202,17 +202,17 @@ class Topics:
     ],
 )
 def test_what_arrived_since_is_counted(marks: dict[int, Watermarks], count: int) -> None:
-    places = {TopicPartition(TOPIC, number): found for number, found in marks.items()}
+    places = {TopicPartition(TOPIC, number): watermarks for number, watermarks in marks.items()}
     assert waiting(GONE, places) == count
 
 
-def told(topics: Topics, gone: Mapping[str, Retired]) -> list[str]:
+def warnings_of(topics: Topics, gone: Mapping[str, Retired]) -> list[str]:
     return rows_since(cast(Source, cast(Any, topics)), gone)
 
 
 def test_records_that_nobody_reads_are_told_of_and_a_topic_that_is_gone_is_not() -> None:
-    (warning,) = told(Topics({TOPIC: {0: Watermarks(0, 9)}}), {"public.orders": GONE})
+    (warning,) = warnings_of(Topics({TOPIC: {0: Watermarks(0, 9)}}), {"public.orders": GONE})
     assert "'public.orders' is retired since batch 5; " in warning
     assert "not read: 4." in warning
-    assert told(Topics(), {"public.orders": GONE}) == []
-    assert told(Topics({TOPIC: {0: Watermarks(0, 5)}}), {"public.orders": GONE}) == []
+    assert warnings_of(Topics(), {"public.orders": GONE}) == []
+    assert warnings_of(Topics({TOPIC: {0: Watermarks(0, 5)}}), {"public.orders": GONE}) == []

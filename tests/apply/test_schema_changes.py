@@ -112,11 +112,11 @@ def test_a_dropped_column_keeps_its_values_and_is_null_in_later_rows(
     log.commit(BARE, ("c", {"id": 6, "n": 6}), ("u", {"id": 1, "n": 1}))
     summary = log.run(spark, {**settings, "commit.max.transactions": "2"})
     assert summary.batches == 4
-    kept = {1: ("a",), 2: ("b",), 3: ("a",), 4: (None,), 5: (None,)}
+    earlier_notes = {1: ("a",), 2: ("b",), 3: ("a",), 4: (None,), 5: (None,)}
     shown = log.lake(spark).snapshot(2).table(TABLE).select("id", "note").collect()
-    assert sorted((row["id"], (row["note"],)) for row in shown) == [*kept.items()]
+    assert sorted((row["id"], (row["note"],)) for row in shown) == [*earlier_notes.items()]
     numbers = {1: 1, 2: 2, 3: 3, 4: None, 5: None, 6: 6}
-    notes = {**kept, 3: (None,), 6: (None,)}
+    notes = {**earlier_notes, 3: (None,), 6: (None,)}
     assert rows("note", "n") == {id_: (*notes[id_], n) for id_, n in numbers.items()}
     assert sum("no longer sends column 'note'" in text for text in summary.warnings) == 1
 
@@ -132,8 +132,8 @@ def test_types_order_nullability_and_defaults_evolve_and_a_value_of_another_type
     log.commit((ID, wide, NOTE), ("c", {"id": 2, "n": None, "note": "b"}))
     log.commit((ID, small, NOTE), ("c", {"id": 3, "n": 3, "note": "c"}))
     assert said(log.run(spark, apart=True)) == []
-    evolved = {1: (1, "a"), 2: (None, "b"), 3: (3, "c")}
-    assert log.rows("n", "note") == evolved
+    rows = {1: (1, "a"), 2: (None, "b"), 3: (3, "c")}
+    assert log.rows("n", "note") == rows
     table = log.lake(spark).table(TABLE)
     assert (table.columns, dict(table.dtypes)["n"]) == (["id", "note", "n"], "bigint")
     assert [row["columns"] for row in reversed(log.lake(spark).schemas(TABLE).collect())] == [
@@ -146,10 +146,10 @@ def test_types_order_nullability_and_defaults_evolve_and_a_value_of_another_type
     text = (ID, column("n", "string"), NOTE)
     log.commit(text, ("c", {"id": 4, "n": "4", "note": "d"}))
     log.commit(text, ("c", {"id": 5, "n": "five", "note": "e"}))
-    told = "column 'n': a value is not a bigint, its type in the lake"
-    with pytest.raises(DataError, match=told):
+    message = "column 'n': a value is not a bigint, its type in the lake"
+    with pytest.raises(DataError, match=message):
         log.run(spark, {"schema.retyped": "ignore"}, apart=True)
-    assert log.rows("n", "note") == {**evolved, 4: (4, "d")}
+    assert log.rows("n", "note") == {**rows, 4: (4, "d")}
 
 
 def cents(unscaled: int) -> bytes:

@@ -29,8 +29,8 @@ def policy(
     declared: Collection[str] = (),
     policies: dict[Kind, Policy] | None = None,
 ) -> SchemaPolicy:
-    known = SourceSchema.of(before) if before else None
-    return SchemaPolicy("public.a", lake, known, policies or dict(DEFAULTS), declared)
+    source = SourceSchema.of(before) if before else None
+    return SchemaPolicy("public.a", lake, source, policies or dict(DEFAULTS), declared)
 
 
 def warnings(
@@ -107,7 +107,7 @@ def test_another_type_stops_and_names_table_column_and_ways_on() -> None:
         warnings(policy(), now=(ID, text))
     ignoring = policy(policies={**DEFAULTS, Kind.RETYPED: Policy.IGNORE})
     assert warnings(ignoring, now=(ID, text)) == []
-    (_, kept) = ignoring.columns((ID, text), ())
-    assert kept.type.spark == IntegerType()
+    (_, column) = ignoring.columns((ID, text), ())
+    assert column.type.spark == IntegerType()
     declared = policy(lake={**LAKE, "n": StringType()}, declared=("n",))
     assert warnings(declared, now=(ID, text)) == []

@@ -144,10 +144,10 @@ class Kept:
     """A source of one topic that notes how many records it was asked for."""
 
     records: DataFrame
-    asked: list[int] = field(default_factory=list)
+    record_counts: list[int] = field(default_factory=list)
 
     def read(self, ranges: Sequence[OffsetRange]) -> DataFrame:
-        self.asked.append(sum(span.end - span.start for span in checked_ranges(ranges)))
+        self.record_counts.append(sum(span.end - span.start for span in checked_ranges(ranges)))
         offset = F.col("offset")
         spans = [(offset >= span.start) & (offset < span.end) for span in ranges]
         return self.records.where(reduce(operator.or_, spans))
@@ -172,11 +172,11 @@ def test_the_middle_of_a_window_is_looked_at_only_for_schemas_that_its_edges_do_
     schemas = RegistrySchemas(Asked())
     tags = [value[:5] for value in (old, new)]
     assert learn_schemas(schemas, tags[:1], source, ranges)
-    assert source.asked == [1, 1]
+    assert source.record_counts == [1, 1]
     assert learn_schemas(schemas, tags, source, ranges)
-    assert source.asked == [1, 1, 1, 1, 4]
+    assert source.record_counts == [1, 1, 1, 1, 4]
     assert not learn_schemas(schemas, tags, source, ranges)
-    assert source.asked == [1, 1, 1, 1, 4]
+    assert source.record_counts == [1, 1, 1, 1, 4]
 
 
 def connect_schema(*columns: tuple[str, str]) -> dict[str, Any]:
@@ -188,10 +188,10 @@ def connect_schema(*columns: tuple[str, str]) -> dict[str, Any]:
 def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    field_lists: list[str] = []
 
     def counted(fields: list[Any], form: Form) -> tuple[SourceColumn, ...]:
-        asked.append(json.dumps(fields))
+        field_lists.append(json.dumps(fields))
         return from_connect(fields, form)
 
     monkeypatch.setattr("lakeingest.decode.json.format.from_connect", counted)
@@ -205,7 +205,7 @@ def test_a_schema_that_records_carry_is_read_once_whatever_their_number(
     assert schemas.learn(log)
     assert not schemas.learn(log)
     # Once under each policy for numbers that are too large.
-    assert (len(asked), len(set(asked))) == (4, 2)
+    assert (len(field_lists), len(set(field_lists))) == (4, 2)
     tags = [bytes(row["tag"]) for row in carried_schemas(log).collect()]
     assert not schemas.lacks(tags)
     shown = schemas.format.table_shape(Samples((json.dumps(plain).encode(),), (), frozenset(tags)))

@@ -72,9 +72,9 @@ def verdict(*portions: Portion) -> Verdict:
 
 def test_a_killed_attempt_is_replaced_by_the_one_after_it() -> None:
     killed = rows(ONE, "a", 0, 4, "first", "true"), rows(ONE, "b", 0, 1, "true")
-    found = verdict(*killed, rows(TWO, "a", 5, 9, *WHOLE))
-    assert found.superseded == {ONE}
-    left = Contents((*killed, rows(TWO, "a", 5, 9, *WHOLE))).without(found.superseded)
+    judgement = verdict(*killed, rows(TWO, "a", 5, 9, *WHOLE))
+    assert judgement.superseded == {ONE}
+    left = Contents((*killed, rows(TWO, "a", 5, 9, *WHOLE))).without(judgement.superseded)
     assert [portion.first_offset for portion in left.portions] == [5]
 
 
@@ -97,9 +97,9 @@ def test_what_a_killed_run_wrote_of_a_replaced_attempt_is_swept() -> None:
 def test_what_positions_do_not_tell_of_a_killed_run_is_refused() -> None:
     higher = left(TWO, newest=ONE)
     nowhere = left(Attempt("one", ""), newest=Attempt("two", ""))
-    for found in (higher, nowhere):
+    for contents in (higher, nowhere):
         with pytest.raises(DataError, match=r"Delete the folder of table 'public\.a'"):
-            superseded_below(found, "public.a", TWO.place)
+            superseded_below(contents, "public.a", TWO.place)
 
 
 def test_end_marks_of_the_replaced_attempt_do_not_end_the_later_one() -> None:
@@ -118,8 +118,8 @@ def test_attempts_at_one_place_of_the_log_are_told_apart_by_their_runs() -> None
 
 
 def test_attempts_without_runs_are_told_apart_by_first_marks_at_two_places() -> None:
-    found = verdict(rows(OLD_ONE, "a", 0, 4, "first"), rows(OLD_TWO, "a", 5, 9, *WHOLE))
-    assert found.superseded == {OLD_ONE}
+    judgement = verdict(rows(OLD_ONE, "a", 0, 4, "first"), rows(OLD_TWO, "a", 5, 9, *WHOLE))
+    assert judgement.superseded == {OLD_ONE}
 
 
 def test_rows_at_places_of_their_own_are_one_attempt() -> None:
@@ -163,26 +163,26 @@ def test_a_later_whole_snapshot_that_lacks_a_table_of_the_earlier_one_stops_the_
 
 def test_a_snapshot_after_streamed_changes_is_one_taken_anew() -> None:
     log = rows(ONE, "a", 0, 4, *WHOLE), streamed("a", 5, 6), rows(TWO, "a", 6, 9, *WHOLE, ms=9)
-    found = verdict(*log)
-    assert (found.superseded, found.anew) == (frozenset(), TWO)
-    assert not found.streamed_first([Stretch(where("a"), "two", 6, 9, snapshot=True)])
-    assert found.streamed_first([Stretch(where("a"), "two", 5, 9, snapshot=True)])
+    judgement = verdict(*log)
+    assert (judgement.superseded, judgement.anew) == (frozenset(), TWO)
+    assert not judgement.streamed_first([Stretch(where("a"), "two", 6, 9, snapshot=True)])
+    assert judgement.streamed_first([Stretch(where("a"), "two", 5, 9, snapshot=True)])
 
 
 def test_a_lone_snapshot_behind_what_an_earlier_connector_streamed_is_one_taken_anew() -> None:
-    found = verdict(streamed("a", 0, 3), rows(TWO, "a", 1, 4, *WHOLE, ms=9))
-    assert (found.superseded, found.anew) == (frozenset(), TWO)
-    assert not found.streamed_first([Stretch(where("a"), "two", 1, 4, snapshot=True)])
+    judgement = verdict(streamed("a", 0, 3), rows(TWO, "a", 1, 4, *WHOLE, ms=9))
+    assert (judgement.superseded, judgement.anew) == (frozenset(), TWO)
+    assert not judgement.streamed_first([Stretch(where("a"), "two", 1, 4, snapshot=True)])
     assert verdict(rows(TWO, "a", 0, 4, *WHOLE), streamed("a", 5, 3)) == Verdict()
 
 
 def test_a_snapshot_after_streamed_changes_without_a_run_is_one_taken_anew_too() -> None:
     later = rows(OLD_TWO, "a", 6, 9, *WHOLE, ms=9)
     for earlier in (ONE, OLD_ONE):
-        found = verdict(rows(earlier, "a", 0, 4, *WHOLE), streamed("a", 5, 6), later)
-        assert found.anew == OLD_TWO
+        judgement = verdict(rows(earlier, "a", 0, 4, *WHOLE), streamed("a", 5, 6), later)
+        assert judgement.anew == OLD_TWO
         # The rows of the connector before have no run either: they do not show one that went on.
-        assert not found.streamed_first([Stretch(where("a"), None, 0, 9, snapshot=True)])
+        assert not judgement.streamed_first([Stretch(where("a"), None, 0, 9, snapshot=True)])
 
 
 def test_rows_of_a_replaced_attempt_that_come_after_the_snapshot_are_left_out() -> None:

@@ -29,11 +29,11 @@ def test_the_snapshot_is_read_to_its_end_and_little_further(high: int, data: st.
     # The offset of the first streamed row; `high`: nothing was streamed yet.
     streamed = data.draw(st.integers(0, high))
     accuracy = data.draw(st.integers(1, high))
-    asked: list[int] = []
+    probed_offsets: list[int] = []
 
     def first_streamed(_: object, probes: dict[TopicPartition, list[int]]) -> dict[object, int]:
-        asked.extend(offset for offsets in probes.values() for offset in offsets)
-        assert all(0 <= offset < high for offset in asked)
+        probed_offsets.extend(offset for offsets in probes.values() for offset in offsets)
+        assert all(0 <= offset < high for offset in probed_offsets)
         return {
             place: min(offset for offset in offsets if offset >= streamed)
             for place, offsets in probes.items()
@@ -50,7 +50,7 @@ def test_the_snapshot_is_read_to_its_end_and_little_further(high: int, data: st.
     assert list(records) == [A]
     past = min(streamed, high) + 1
     assert past <= records[A] <= max(past, read) + max(accuracy, 1_000) + 1
-    assert len(asked) <= 100
+    assert len(probed_offsets) <= 100
 
 
 @pytest.mark.soak

@@ -92,12 +92,12 @@ def test_rows_that_went_with_a_head_or_cannot_be_read_are_not_taken_for_filtered
     headless = replace(EMPTY, ranges=replace(EMPTY.ranges, heads={where: 5}))
     unreadable = Portion(where, "", Kind.MALFORMED, 1, 5, "", 0, frozenset())
     broken = replace(EMPTY, contents=Contents((unreadable,)))
-    for window, told in (
+    for window, message in (
         (headless, "The head of the table's topic is missing"),
         (broken, "The record at offset 5 of 'shop.public.a' partition 0 cannot be read"),
     ):
         said = stalled(1, static=True, continuous=False, window=window)
-        assert told in said
+        assert message in said
         assert "filtered.collections" not in said
 
 

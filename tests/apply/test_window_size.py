@@ -30,12 +30,12 @@ def ends_of(ranges: WindowRanges) -> int:
 
 def without_batch(ranges: WindowRanges, *kinds: str, in_the_way: End | None) -> Window:
     """Return a window that completed nothing: ``a`` was read to position 50, ``b`` to 80."""
-    found = [
+    portions = [
         Portion(place, "t", kind, 1, 0, position, 0, frozenset())
         for place, position in ((A, "50"), (B, "80"))
         for kind in kinds
     ]
-    contents = Contents(tuple(found))
+    contents = Contents(tuple(portions))
     return replace(EMPTY, ranges=ranges, contents=contents, waiting=1, in_the_way=in_the_way)
 
 

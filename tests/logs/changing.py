@@ -72,8 +72,8 @@ class Log:
         for number, (op, row) in enumerate(changes, 1):
             self._lsn += 1
             block = {"id": f"{xid}:{self._lsn}", "total_order": number}
-            known = {**_DATABASE, "ts_ms": self._lsn, "snapshot": "false", "txId": xid}
-            source = {**known, **place_of(TABLE, self._lsn, before)}
+            fields = {**_DATABASE, "ts_ms": self._lsn, "snapshot": "false", "txId": xid}
+            source = {**fields, **place_of(TABLE, self._lsn, before)}
             sides = {"before": None, "after": row} if op != "d" else {"before": row, "after": None}
             event = {**sides, "source": source, "transaction": block, "op": op, "ts_ms": self._lsn}
             self._write(self._rows, self._key(row["id"]), self._value(columns, event))
@@ -117,9 +117,9 @@ class Log:
         assert shown is not None
         at = DeltaTable(str(self.folder / "lake" / TABLE), version=shown.versions["items"])
         columns = ", ".join(f'"{name}"' for name in ("id", *names))
-        found = queried(at, f'SELECT {columns} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
-        rows = {id_: tuple(values) for id_, *values in zip(*found.values(), strict=True)}
-        assert len(rows) == len(found["id"]), "a key stands in two rows"
+        cells = queried(at, f'SELECT {columns} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
+        rows = {id_: tuple(values) for id_, *values in zip(*cells.values(), strict=True)}
+        assert len(rows) == len(cells["id"]), "a key stands in two rows"
         return rows
 
     def rows_by_our_reader(self, spark: SparkSession, *names: str) -> dict[int, tuple[Any, ...]]:
@@ -128,8 +128,8 @@ class Log:
         return {row["id"]: tuple(row[1:]) for row in frame.collect()}
 
     def _transaction(self, status: str, id_: str, count: int | None = None) -> None:
-        told = mark_of(status, id_, TABLE, count, self._lsn)
-        value = self._octets(METADATA, told) if self.form == "avro" else json.dumps(told)
+        mark = mark_of(status, id_, TABLE, count, self._lsn)
+        value = self._octets(METADATA, mark) if self.form == "avro" else json.dumps(mark)
         self._write(self._ends, json.dumps({"id": id_}), value)
 
     def _key(self, id_: int) -> Any:
@@ -172,15 +172,15 @@ def _in_avro(item: Mapping[str, Any]) -> dict[str, Any]:
     for named in ("name", "parameters"):
         if named in item:
             kind[f"connect.{named}"] = item[named]
-    told = {"default": item["default"]} if "default" in item else {}
-    if isinstance(told.get("default"), bytes):
-        told = {"default": told["default"].decode("latin-1")}
-    if told:
-        kind["connect.default"] = told["default"]
+    default = {"default": item["default"]} if "default" in item else {}
+    if isinstance(default.get("default"), bytes):
+        default = {"default": default["default"].decode("latin-1")}
+    if default:
+        kind["connect.default"] = default["default"]
     if not item["optional"]:
-        return {"name": item["field"], "type": kind, **told}
+        return {"name": item["field"], "type": kind, **default}
     return {
         "name": item["field"],
-        "type": [kind, "null"] if told else ["null", kind],
-        **(told or {"default": None}),
+        "type": [kind, "null"] if default else ["null", kind],
+        **(default or {"default": None}),
     }

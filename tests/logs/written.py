@@ -36,8 +36,8 @@ def b64(octets: bytes) -> dict[str, str]:
 def mark_of(status: str, id_: str, collection: str, count: int | None, ms: int) -> dict[str, Any]:
     """Return a record of the transaction topic; without a count of rows it is a BEGIN."""
     listed = [{"data_collection": collection, "event_count": count}] if count else None
-    told = {"status": status, "id": id_, "event_count": count}
-    return {**told, "data_collections": listed, "ts_ms": ms}
+    transaction = {"status": status, "id": id_, "event_count": count}
+    return {**transaction, "data_collections": listed, "ts_ms": ms}
 
 
 def topic_of(collection: str) -> str:
@@ -87,8 +87,8 @@ class Sent:
 def place_of(collection: str, lsn: int, before: int | None, **more: Any) -> dict[str, Any]:
     """Return the source block of a row of PostgreSQL, behind the commit at LSN ``before``."""
     schema, _, name = collection.partition(".")
-    known = None if before is None else str(before)
-    sequence = json.dumps([known, str(lsn)], separators=(",", ":"))
+    commit_lsn = None if before is None else str(before)
+    sequence = json.dumps([commit_lsn, str(lsn)], separators=(",", ":"))
     return {"schema": schema, "table": name, "lsn": lsn, "sequence": sequence, **more}
 
 
@@ -134,9 +134,9 @@ class WrittenLog:
     def raw(self, collection: str, key: Any, value: Any) -> None:
         """Write one record as it is: octets, text, nothing at all, or anything else as JSON."""
         text = b64(value) if isinstance(value, bytes) else value
-        told = text if text is None or isinstance(text, str) else json.dumps(text)
+        body = text if text is None or isinstance(text, str) else json.dumps(text)
         text_of_key = None if key is None else json.dumps(key)
-        self._topics[f"{PREFIX}.{collection}"].append((text_of_key, told, [], 1_000 * self.seconds))
+        self._topics[f"{PREFIX}.{collection}"].append((text_of_key, body, [], 1_000 * self.seconds))
 
     def spoil_key(self, collection: str, octets: bytes) -> None:
         """Give the newest record of a topic these octets for a key."""
