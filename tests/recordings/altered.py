@@ -46,9 +46,9 @@ def altered(run: RecordedRun, folder: Path, **edits: Edit) -> RecordedRun:
     return replace(run, events=folder)
 
 
-def appended(found: list[Line], more: Iterable[Line]) -> list[Line]:
-    """Return ``found`` with copies of ``more`` behind it, at the next offset of their partition."""
-    result = [*found]
+def appended(lines: list[Line], more: Iterable[Line]) -> list[Line]:
+    """Return ``lines`` with copies of ``more`` behind it, at the next offset of their partition."""
+    result = [*lines]
     for line in more:
         end = max(other["o"] for other in result if other["p"] == line["p"])
         result.append({**line, "o": end + 1})
@@ -77,10 +77,10 @@ class PartOracle(Oracle):
 
     @cached_property
     def commits(self) -> tuple[Totals, ...] | None:
-        found = Oracle(self.folder).commits
-        return found and tuple(
+        commits = Oracle(self.folder).commits
+        return commits and tuple(
             {table: measures for table, measures in totals.items() if table in self.tables}
-            for totals in found[: None if self.end is None else self.end + 1]
+            for totals in commits[: None if self.end is None else self.end + 1]
         )
 
 
@@ -95,17 +95,17 @@ def short_run(folder: Path, end: int, *tables: str) -> RecordedRun:
     run = packaged_run()
     oracle = PartOracle(run.oracle.folder, tables, end)
     marks = f"{run.prefix}.transaction"
-    known: set[str] = set()
+    transactions: set[str] = set()
     short: list[Line] = []
     for line in recorded(run.events, marks):
         mark = json.loads(line["v"])
-        if len(known) == end and mark["status"] == "BEGIN":
+        if len(transactions) == end and mark["status"] == "BEGIN":
             break
         short.append(line)
         if mark["status"] == "END":
-            known.add(_transaction(mark["id"]))
+            transactions.add(_transaction(mark["id"]))
     topics = [f"{run.prefix}.{run.collection(table)}" for table in oracle.tables]
-    of_tables = {topic: _upto(recorded(run.events, topic), known) for topic in topics}
+    of_tables = {topic: _upto(recorded(run.events, topic), transactions) for topic in topics}
     write_log(folder, {marks: short, **of_tables})
     manifest = json.loads((run.events / "manifest.json").read_text("utf-8"))
     bounds = json.loads((folder / "manifest.json").read_text("utf-8"))
@@ -118,12 +118,12 @@ def _transaction(id_: str) -> str:
     return id_.partition(":")[0]
 
 
-def _upto(lines: Iterable[Line], known: Collection[str]) -> Iterator[Line]:
+def _upto(lines: Iterable[Line], transactions: Collection[str]) -> Iterator[Line]:
     """Yield each partition up to its first row of a transaction that is not known."""
     ended: set[int] = set()
     for line in lines:
         block = json.loads(line["v"])["transaction"] if line["v"] else None
-        if block and _transaction(block["id"]) not in known:
+        if block and _transaction(block["id"]) not in transactions:
             ended.add(line["p"])
         if line["p"] not in ended:
             yield line

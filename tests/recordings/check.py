@@ -97,18 +97,18 @@ def check_history(run: JudgedRun, lake: Published, most: int | None = None) -> H
     keep the shop's invariants, which hold at every commit and at hardly any other moment.
     """
     commits = run.oracle.commits
-    found = lake.publications()
+    publications = lake.publications()
     if commits is None:
         broken = [
             violation
-            for publication, values in lake.totals_of(found, SHOP_MEASURES)
+            for publication, values in lake.totals_of(publications, SHOP_MEASURES)
             for violation in shop_violations(f"publication {publication.batch}", values)
         ]
-        return History(len(found), None, 0, tuple(broken))
+        return History(len(publications), None, 0, tuple(broken))
     checker = PrefixChecker(commits, uncounted(run.name, run.form), most)
-    for publication, values in lake.totals_of(found, checker.measures):
+    for publication, values in lake.totals_of(publications, checker.measures):
         checker.check(f"publication {publication.batch}", values)
-    return History(len(found), checker.place, len(commits) - 1, tuple(checker.violations))
+    return History(len(publications), checker.place, len(commits) - 1, tuple(checker.violations))
 
 
 def check_tables(
@@ -171,8 +171,8 @@ def check_run(
     if properties.get("lakeingest.commit.mode") == "per-transaction":
         most, lake = "1", LogLake(folder / "lake", run.namespace)
     history = check_history(run, lake, None if most is None else int(most))
-    known = not max_batches and run.oracle.knows_final
-    tables = check_tables(run, configuration, through_command) if known else ()
+    is_whole = not max_batches and run.oracle.knows_final
+    tables = check_tables(run, configuration, through_command) if is_whole else ()
     done = time.monotonic()
     return Report(
         title=title(run, properties, max_batches),
@@ -253,15 +253,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("give one RUN_FOLDER, or --all ROOT")
     if options.all is None:
         root = options.run.parent
-        wanted = [Case(options.run.name, options.format, settings, options.max_batches)]
+        selection = [Case(options.run.name, options.format, settings, options.max_batches)]
     else:
         root = options.all
-        wanted = [
+        selection = [
             replace(case, settings={**case.settings, **settings})
             for case in cases(options.only, options.variant)
         ]
     spark = session("recordings", kafka=False, hudi="hudi" in settings.values())
-    reports = [check_case(spark, case, root) for case in wanted]
+    reports = [check_case(spark, case, root) for case in selection]
     bad = [report.title for report in reports if not report.good]
     if len(reports) > 1:
         print(f"{len(reports) - len(bad)} of {len(reports)} cases are right")

@@ -128,10 +128,10 @@ def compare_table(
         said = f"columns {_names(lake.header)} where the source has {_names(source.header)}"
         return Comparison(table, len(source.rows), 0, (said,))
     expected = _by_key(source, source.header, schema, key)
-    found = _by_key(lake, source.header, schema, key)
+    lake_rows = _by_key(lake, source.header, schema, key)
     differences = _keys_twice(lake, key)
-    missing = [name for name in expected if name not in found]
-    extra = [name for name in found if name not in expected]
+    missing = [name for name in expected if name not in lake_rows]
+    extra = [name for name in lake_rows if name not in expected]
     if missing:
         differences.append(f"{len(missing)} rows missing, first {_shown_key(key, missing[0])}")
     if extra:
@@ -143,7 +143,7 @@ def compare_table(
     wrong: Counter[str] = Counter()
     first: dict[str, str] = {}
     for name, row in expected.items():
-        for column, want, got in zip(source.header, row, found.get(name, row), strict=True):
+        for column, want, got in zip(source.header, row, lake_rows.get(name, row), strict=True):
             if want == got:
                 continue
             if (column, want, got) in allowed:
@@ -156,7 +156,7 @@ def compare_table(
     differences += [
         f"column {column} wrong in {n} rows, first {first[column]}" for column, n in wrong.items()
     ]
-    if not differences and list(expected) != list(found):
+    if not differences and list(expected) != list(lake_rows):
         differences.append(f"rows are equal but not ordered by {_names(key)}")
     return Comparison(table, len(source.rows), granted, tuple(differences))
 

@@ -39,11 +39,11 @@ Place = tuple[int, int]
 def flattened(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return RFC-39's columns of an envelope, in the streamer's order."""
     mysql = "file" in event["source"]
-    told = {name: _at(event, path) for name, path in (BINLOG if mysql else POSTGRESQL).items()}
+    columns = {name: _at(event, path) for name, path in (BINLOG if mysql else POSTGRESQL).items()}
     if mysql:
-        number = told["_event_bin_file"].rpartition(".")[2]
-        told[SEQUENCE] = f"{number}.{told['_event_pos']}"
-    return told
+        number = columns["_event_bin_file"].rpartition(".")[2]
+        columns[SEQUENCE] = f"{number}.{columns['_event_pos']}"
+    return columns
 
 
 def _at(event: Mapping[str, Any], path: str) -> Any:
@@ -64,16 +64,16 @@ def last_words(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[Told]]:
         if line["v"] is None:
             continue
         event = json.loads(line["v"])
-        told = (_place(event), flattened(event))
+        word = (_place(event), flattened(event))
         if event["op"] == "t":
-            truncates.append((told[0], {**told[1], OPERATION: "d"}))
-        elif line["k"] not in last or told[0] > last[line["k"]][0]:
-            last[line["k"]] = told
+            truncates.append((word[0], {**word[1], OPERATION: "d"}))
+        elif line["k"] not in last or word[0] > last[line["k"]][0]:
+            last[line["k"]] = word
     words = {}
-    for key, (place, told_last) in last.items():
+    for key, (place, last_word) in last.items():
         later = [swept for at, swept in truncates if at > place]
-        gone = told_last[OPERATION] == "d"
-        words[key] = [told_last, *later] if gone or not later else later
+        gone = last_word[OPERATION] == "d"
+        words[key] = [last_word, *later] if gone or not later else later
     return words
 
 

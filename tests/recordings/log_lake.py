@@ -134,8 +134,8 @@ class _File:
 
     def __init__(self, path: Path, measures: Iterable[str], deleted: str) -> None:
         present = set(pq.read_schema(path).names)
-        wanted = [name for name in measures if columns_of(name) <= present]
-        columns = {deleted, *(column for name in wanted for column in columns_of(name))}
+        names = [name for name in measures if columns_of(name) <= present]
+        columns = {deleted, *(column for name in names for column in columns_of(name))}
         values = pq.read_table(path, columns=sorted(columns), partitioning=None).to_pydict()
         rows = [
             {**{name: [column[row]] for name, column in values.items()}, DELETED: [False]}
@@ -143,7 +143,7 @@ class _File:
         ]
         self.number = len(rows)
         self._adds = [
-            {} if gone else {name: measure_of(name, row) for name in wanted}
+            {} if gone else {name: measure_of(name, row) for name in names}
             for row, gone in zip(rows, values[deleted], strict=True)
         ]
         self._hidden: frozenset[int] = frozenset()
@@ -181,7 +181,7 @@ class TableLog:
         Raises:
             ValueError: An entry does not fit the version before it.
         """
-        known: dict[str, _File] = {}
+        files: dict[str, _File] = {}
         live: dict[str, tuple[Any, Measures]] = {}
         for number in range(len(list((self.folder / "_delta_log").glob("*.json")))):
             entry = self.folder / "_delta_log" / f"{number:020d}.json"
@@ -201,11 +201,11 @@ class TableLog:
                     continue
                 path, vector = unquote(action["path"]), action.get("deletionVector")
                 _demand(path not in live, f"version {number} adds a file twice")
-                if path not in known:
-                    known[path] = _File(self.folder / path, self.measures, self.deleted)
-                is_right = json.loads(action["stats"])["numRecords"] == known[path].number
+                if path not in files:
+                    files[path] = _File(self.folder / path, self.measures, self.deleted)
+                is_right = json.loads(action["stats"])["numRecords"] == files[path].number
                 _demand(is_right, f"version {number} counts the rows of a file wrongly")
-                live[path] = (vector, known[path].totals(hidden_rows(self.folder, vector)))
+                live[path] = (vector, files[path].totals(hidden_rows(self.folder, vector)))
             totals: Counter[str] = Counter()
             for _, part in live.values():
                 totals.update(part)
@@ -217,13 +217,13 @@ class LogLake(RustLake):
     """A lake of Delta tables, whose ledger delta-rs reads and whose tables ``TableLog``."""
 
     def totals_of(
-        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+        self, selection: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
     ) -> Iterator[tuple[Publication, Totals]]:
         """Yield each publication with its totals, in order; see ``totals.Published``."""
-        known: dict[tuple[str, int], Measures] = {}
-        for table in {table for one in wanted for table in one.versions if table in measures}:
+        all_totals: dict[tuple[str, int], Measures] = {}
+        for table in {table for one in selection for table in one.versions if table in measures}:
             log = TableLog(self.path / f"{self.namespace}.{table}", measures[table], DELETED)
-            known |= {(table, number): totals for number, totals, _ in log.versions()}
-        for publication in wanted:
+            all_totals |= {(table, number): totals for number, totals, _ in log.versions()}
+        for publication in selection:
             there = {(t, v) for t, v in publication.versions.items() if t in measures}
-            yield publication, {table: known[table, version] for table, version in there}
+            yield publication, {table: all_totals[table, version] for table, version in there}

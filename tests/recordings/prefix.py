@@ -65,7 +65,7 @@ class PrefixChecker:
     place: Place | None = None
 
     def __post_init__(self) -> None:
-        self._known: list[Totals] = []
+        self._totals: list[Totals] = []
         self._at: dict[Fingerprint, list[int]] = {}
         self._names: dict[str, dict[str, None]] = {}
         self.extend(self.commits)
@@ -73,20 +73,20 @@ class PrefixChecker:
     def extend(self, commits: Iterable[Totals]) -> None:
         """Take note of what the source committed since."""
         for totals in commits:
-            self._at.setdefault(fingerprint(totals, self.ignored), []).append(len(self._known))
-            self._known.append(totals)
+            self._at.setdefault(fingerprint(totals, self.ignored), []).append(len(self._totals))
+            self._totals.append(totals)
             for table, measures in totals.items():
                 self._names.setdefault(table, {}).update(dict.fromkeys(measures))
 
     @property
     def newest(self) -> int:
         """The number of the last commit that is known."""
-        return len(self._known) - 1
+        return len(self._totals) - 1
 
     @property
     def measures(self) -> Mapping[str, tuple[str, ...]]:
         """Every measure the source has at any commit, per table."""
-        return {table: tuple(found) for table, found in self._names.items()}
+        return {table: tuple(names) for table, names in self._names.items()}
 
     def check(self, label: str, totals: Totals) -> Place | None:
         """Return where ``totals`` stand, or None after noting a violation for ``label``."""
@@ -113,12 +113,12 @@ class PrefixChecker:
             return "see the first ones for where"
         own = dict(fingerprint(totals, self.ignored))
         best, at = -1, 0
-        for n, commit in enumerate(self._known):
+        for n, commit in enumerate(self._totals):
             other = dict(fingerprint(commit, self.ignored))
             same = sum(own.get(t) == other.get(t) for t in {*own, *other})
             if same > best:
                 best, at = same, n
-        first = _first_difference(self._known[at], totals, self.ignored)
+        first = _first_difference(self._totals[at], totals, self.ignored)
         return f"nearest is commit {at}, but {first}"
 
 

@@ -54,47 +54,47 @@ class RustLake:
 
     def newest(self) -> Publication | None:
         """Return the newest publication; null where there is none."""
-        found = self._listed(_NEWEST)
-        return found[0] if found else None
+        publications = self._listed(_NEWEST)
+        return publications[0] if publications else None
 
     def publications(self) -> Sequence[Publication]:
         """Return all publications, oldest first; none where there is no ledger."""
         return self._listed(_PUBLICATIONS)
 
     def totals_of(
-        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+        self, selection: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
     ) -> Iterator[tuple[Publication, Totals]]:
         """Yield each publication with its totals, in order; a version is read once.
 
         Raises:
             ValueError: A table of them is not Delta's.
         """
-        known: dict[tuple[Path, int], Measures] = {}
-        for publication in wanted:
+        totals: dict[tuple[Path, int], Measures] = {}
+        for publication in selection:
             there = {
                 table: (self._folder(publication, table), version)
                 for table, version in publication.versions.items()
                 if table in measures
             }
             for table, (folder, version) in there.items():
-                if (folder, version) in known:
+                if (folder, version) in totals:
                     continue
                 if _is_hudi(folder):
                     message = f"{table} is a Hudi table: let Spark read it (ReadBySpark)"
                     raise ValueError(message)
-                known[folder, version] = _measured(folder, version, measures[table])
-            yield publication, {table: known[place] for table, place in there.items()}
+                totals[folder, version] = _measured(folder, version, measures[table])
+            yield publication, {table: totals[place] for table, place in there.items()}
 
     def _listed(self, query: str) -> list[Publication]:
         try:
             ledger = DeltaTable(str(self.path / LEDGER_FOLDER))
         except TableNotFoundError:
             return []
-        found = queried(ledger, query)
+        rows = queried(ledger, query)
         return [
             Publication(batch, _by_bare_name(tables), transactions, _by_bare_name(paths or ()))
             for batch, tables, transactions, paths in zip(
-                *(found[name] for name in ("batch", "tables", "transactions", "paths")), strict=True
+                *(rows[name] for name in ("batch", "tables", "transactions", "paths")), strict=True
             )
         ]
 
@@ -120,8 +120,8 @@ def _by_bare_name(pairs: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
 
 def _measured(folder: Path, version: int, measures: Iterable[str]) -> Measures:
     read = _hudi_rows if _is_hudi(folder) else _delta_rows
-    wanted, rows = read(folder, version, measures)
-    return {name: measure_of(name, rows) for name in wanted}
+    names, rows = read(folder, version, measures)
+    return {name: measure_of(name, rows) for name in names}
 
 
 def _is_hudi(folder: Path) -> bool:
@@ -133,9 +133,9 @@ def _delta_rows(
 ) -> tuple[list[str], Mapping[str, Column]]:
     """Return those of the measures whose columns are there, and the rows to measure."""
     at = DeltaTable(str(path), version=version)
-    wanted, columns = _wanted(measures, {field.name for field in at.schema().fields})
+    names, columns = _selection(measures, {field.name for field in at.schema().fields})
     listed = ", ".join(f'"{column}"' for column in columns)
-    return wanted, queried(at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
+    return names, queried(at, f'SELECT {listed} FROM t WHERE NOT "{DELETED}"')  # noqa: S608
 
 
 def _hudi_rows(
@@ -143,23 +143,23 @@ def _hudi_rows(
 ) -> tuple[list[str], Mapping[str, Column]]:
     """Return what ``_delta_rows`` does; without a filter, which hudi-rs takes for a hint."""
     at = HudiTableBuilder.from_base_uri(str(path)).build()
-    wanted, columns = _wanted(measures, set(at.get_schema().names))
+    names, columns = _selection(measures, set(at.get_schema().names))
     options = HudiReadOptions(projection=columns).with_as_of_timestamp(str(version))
     rows = [row for batch in at.read(options) for row in batch.to_pylist()]
     shown = [row for row in rows if not row[DELETED]]
-    return wanted, {column: [row[column] for row in shown] for column in columns}
+    return names, {column: [row[column] for row in shown] for column in columns}
 
 
-def _wanted(measures: Iterable[str], present: set[str]) -> tuple[list[str], list[str]]:
-    wanted = [name for name in measures if columns_of(name) <= present]
+def _selection(measures: Iterable[str], present: set[str]) -> tuple[list[str], list[str]]:
+    names = [name for name in measures if columns_of(name) <= present]
     # The flag stands for the rows where only their number is asked for.
-    return wanted, [*sorted({column for name in wanted for column in columns_of(name)}), DELETED]
+    return names, [*sorted({column for name in names for column in columns_of(name)}), DELETED]
 
 
 def queried(table: DeltaTable, query: str) -> Mapping[str, Column]:
     """Return the columns of a query over a table, which the query calls ``t``."""
-    found = QueryBuilder().register("t", table).execute(query).read_all()
-    return {name: list(found.column(name).to_pylist()) for name in found.schema.names}
+    rows = QueryBuilder().register("t", table).execute(query).read_all()
+    return {name: list(rows.column(name).to_pylist()) for name in rows.schema.names}
 
 
 def columns_of(measure: str) -> set[str]:

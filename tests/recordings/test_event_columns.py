@@ -48,7 +48,7 @@ def everything(spark: SparkSession, target: Path, table: str) -> DataFrame:
     return open_lake(spark, str(target)).table(f"public.{table}", metadata=True)
 
 
-def told(frame: DataFrame) -> dict[str, dict[str, object]]:
+def event_columns(frame: DataFrame) -> dict[str, dict[str, object]]:
     """Return RFC-39's columns by key."""
     return {
         json.dumps({"id": row["id"]}, separators=(",", ":")): {
@@ -82,14 +82,14 @@ def test_every_row_tells_of_the_last_event_that_decided_it(
     for table in TABLES:
         expected = last_words(recorded(demo.events, f"t1.public.{table}"))
         frame = everything(spark, tmp_path / "lake", table)
-        found = told(frame)
-        assert [key for key, word in found.items() if word not in expected[key]] == []
-        assert len(found) == frame.count()
+        lake_words = event_columns(frame)
+        assert [key for key, word in lake_words.items() if word not in expected[key]] == []
+        assert len(lake_words) == frame.count()
         live = {key for key, words in expected.items() if words[0][OPERATION] != "d"}
-        assert live <= set(found)
-        gone_here = {key for key in found if found[key][OPERATION] == "d"}
-        assert gone_here == set(told(frame.where("_deleted")))
-        gone += len(set(found) - live)
+        assert live <= set(lake_words)
+        gone_here = {key for key in lake_words if lake_words[key][OPERATION] == "d"}
+        assert gone_here == set(event_columns(frame.where("_deleted")))
+        gone += len(set(lake_words) - live)
     # A reader that comes from Hudi's streamer meets no deleted row.
     assert (gone > 0) == soft
     columns = everything(spark, tmp_path / "lake", "carts").columns
@@ -109,12 +109,12 @@ def test_they_can_be_added_to_a_table_and_then_stay(
     assert not set(POSTGRESQL) & set(old.columns)
     step({**own, "metadata_columns": "hudi"})
     new = everything(spark, lake, "documents")
-    found = told(new.where(F.col(OPERATION).isNotNull()))
+    words = event_columns(new.where(F.col(OPERATION).isNotNull()))
     # What did not change since is as it was, and tells nothing.
     untold = new.where(F.col(OPERATION).isNull()).select("id", "_position")
     assert untold.exceptAll(old.select("id", "_position")).isEmpty()
     assert not untold.isEmpty()
-    assert found
+    assert words
     with pytest.raises(ConfigError, match="lakeingest.metadata.columns=hudi"):
         step(own)
     with pytest.raises(ConfigError, match="Partitions cannot change in place"):

@@ -84,8 +84,8 @@ def stage(broker: KafkaBroker, tmp_path: Path) -> Stage:
 
 def rows(frame: DataFrame, header: tuple[str, ...]) -> Rows:
     """Return whole numbers as the database's own CSV has them."""
-    found = frame.orderBy(header[0]).select(*header).collect()
-    return Rows(header, tuple(tuple(str(value) for value in row) for row in found))
+    records = frame.orderBy(header[0]).select(*header).collect()
+    return Rows(header, tuple(tuple(str(value) for value in row) for row in records))
 
 
 def by_hudi(spark: SparkSession, folder: Path) -> DataFrame:

@@ -61,15 +61,15 @@ def test_each_publication_shows_the_next_commit_of_the_source(run: RecordedRun, 
 
 
 def test_each_version_says_which_transaction_made_it(spark: SparkSession, lake: Path) -> None:
-    known = {row["end_offset"]: row for row in open_lake(spark, str(lake)).transactions().collect()}
-    assert len(known) == COMMITS
+    ends = {row["end_offset"]: row for row in open_lake(spark, str(lake)).transactions().collect()}
+    assert len(ends) == COMMITS
     for table in TABLES:
         log = TableLog(lake / f"public.{table}", ["count"], DELETED)
         notes = [CommitNote.from_json(info.get("userMetadata")) for _, _, info in log.versions()]
         of_transactions = [note for note in notes if note is not None and note.transaction]
         assert len(of_transactions) > 10
         for note in of_transactions:
-            row = known[note.end_offset]
+            row = ends[note.end_offset]
             assert note.transaction == row["transaction_id"]
             assert note.committed_ms == int(row["committed_at"].timestamp() * 1000)
             assert note.batch == row["batch"]
@@ -86,8 +86,8 @@ def test_other_readers_see_a_version_as_spark_does(
         "spark": ReadBySpark(open_lake(spark, str(lake)), run.namespace),
         "delta-rs": RustLake(lake, run.namespace),
     }
-    found = LogLake(lake, run.namespace).publications()
-    sampled = [publication for publication in found if publication.batch in batches]
+    publications = LogLake(lake, run.namespace).publications()
+    sampled = [publication for publication in publications if publication.batch in batches]
     assert run.oracle.commits is not None
     measures = PrefixChecker(run.oracle.commits).measures
     expected = list(LogLake(lake, run.namespace).totals_of(sampled, measures))

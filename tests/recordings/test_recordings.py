@@ -227,8 +227,8 @@ def test_redelivered_transactions_change_nothing(spark: SparkSession, tmp_path: 
 def epochs(folder: Path) -> list[str]:
     """Return the domains of the epochs that a lake's ledger tells of."""
     ledger = DeltaTable(str(folder / "lake" / LEDGER_FOLDER))
-    found = queried(ledger, "SELECT transaction_id FROM t WHERE kind = 'epoch'")
-    return list(found["transaction_id"])
+    columns = queried(ledger, "SELECT transaction_id FROM t WHERE kind = 'epoch'")
+    return list(columns["transaction_id"])
 
 
 def test_the_packaged_run_is_the_recorded_one() -> None:
@@ -246,15 +246,15 @@ class Torn:
     table: str
 
     def publications(self) -> Sequence[Publication]:
-        found = self.lake.publications()
+        publications = self.lake.publications()
         torn = []
-        for whole, earlier in zip(found, [found[0], *found[:-1]], strict=True):
+        for whole, earlier in zip(publications, [publications[0], *publications[:-1]], strict=True):
             # The initial snapshot knows only the tables that had rows.
-            known = {t: v for t, v in earlier.versions.items() if t == self.table}
-            torn.append(replace(whole, versions={**whole.versions, **known}))
+            versions = {t: v for t, v in earlier.versions.items() if t == self.table}
+            torn.append(replace(whole, versions={**whole.versions, **versions}))
         return torn
 
     def totals_of(
-        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+        self, selection: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
     ) -> Iterator[tuple[Publication, Totals]]:
-        return self.lake.totals_of(wanted, measures)
+        return self.lake.totals_of(selection, measures)

@@ -73,7 +73,7 @@ class Published(Protocol):
         """Return all publications, oldest first."""
 
     def totals_of(
-        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+        self, selection: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
     ) -> Iterator[tuple[Publication, Totals]]:
         """Yield each publication with the totals of its tables in ``measures``, in order."""
 
@@ -95,17 +95,17 @@ class ReadBySpark:
         return publications(self.lake)
 
     def totals_of(
-        self, wanted: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
+        self, selection: Sequence[Publication], measures: Mapping[str, tuple[str, ...]]
     ) -> Iterator[tuple[Publication, Totals]]:
         """See ``Published``."""
-        return TotalsOfLake(self.lake, self.namespace, measures).of(wanted)
+        return TotalsOfLake(self.lake, self.namespace, measures).of(selection)
 
 
 def publications(lake: Lake) -> list[Publication]:
     """Return all publications, oldest first."""
     rows = lake.history().select("batch", "tables", "transactions").collect()
-    found = [Publication(row["batch"], _versions(row), row["transactions"]) for row in rows]
-    return sorted(found, key=lambda publication: publication.batch)
+    entries = [Publication(row["batch"], _versions(row), row["transactions"]) for row in rows]
+    return sorted(entries, key=lambda publication: publication.batch)
 
 
 def _versions(row: Row) -> dict[str, int]:
@@ -128,38 +128,38 @@ class TotalsOfLake:
     lake: Lake
     namespace: str
     measures: Mapping[str, tuple[str, ...]]
-    _known: dict[tuple[str, int], Measures] = field(default_factory=dict)
+    _totals: dict[tuple[str, int], Measures] = field(default_factory=dict)
     _snapshots: Mapping[int, Snapshot] = field(default_factory=dict)
 
-    def of(self, wanted: Sequence[Publication]) -> Iterator[tuple[Publication, Totals]]:
+    def of(self, selection: Sequence[Publication]) -> Iterator[tuple[Publication, Totals]]:
         """Yield each publication with the totals of all its tables, in the given order."""
         waiting: dict[tuple[str, int], int] = {}
-        held: list[Publication] = []
-        for publication in wanted:
+        queue: list[Publication] = []
+        for publication in selection:
             for table, version in publication.versions.items():
                 place = (table, version)
-                if table in self.measures and place not in self._known:
+                if table in self.measures and place not in self._totals:
                     waiting.setdefault(place, publication.batch)
-            held.append(publication)
+            queue.append(publication)
             if len(waiting) >= TOGETHER:
-                yield from self._release(held, waiting)
-        yield from self._release(held, waiting)
+                yield from self._release(queue, waiting)
+        yield from self._release(queue, waiting)
 
     def _release(
-        self, held: list[Publication], waiting: dict[tuple[str, int], int]
+        self, queue: list[Publication], waiting: dict[tuple[str, int], int]
     ) -> Iterator[tuple[Publication, Totals]]:
         if waiting:
             self._compute(waiting)
-        for publication in held:
+        for publication in queue:
             yield (
                 publication,
                 {
-                    table: self._known[table, version]
+                    table: self._totals[table, version]
                     for table, version in publication.versions.items()
                     if table in self.measures
                 },
             )
-        held.clear()
+        queue.clear()
         waiting.clear()
 
     def _compute(self, places: Mapping[tuple[str, int], int]) -> None:
@@ -169,13 +169,13 @@ class TotalsOfLake:
         def totals(place: tuple[str, int]) -> Measures:
             table, _ = place
             rows = self._snapshots[places[place]].table(f"{self.namespace}.{table}")
-            found = measured(rows, self.measures[table]).first()
-            assert found is not None, "an aggregate without groups has one row"
-            values: Measures = found["measures"]
+            row = measured(rows, self.measures[table]).first()
+            assert row is not None, "an aggregate without groups has one row"
+            values: Measures = row["measures"]
             return values
 
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            self._known.update(zip(places, pool.map(totals, places), strict=True))
+            self._totals.update(zip(places, pool.map(totals, places), strict=True))
 
 
 def measured(rows: DataFrame, measures: Iterable[str]) -> DataFrame:
