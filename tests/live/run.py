@@ -90,7 +90,7 @@ class LiveRun:
         """Create the connector and wait until it runs."""
         signals = self.collection(SIGNAL) if self.name.startswith("shop") else None
         tables = [*self.captured, *([SIGNAL] if signals else [])]
-        wanted = Capture(
+        capture = Capture(
             self.prefix,
             ",".join(self.collection(table).replace(".", r"\.") for table in tables),
             written=self.written,
@@ -99,9 +99,9 @@ class LiveRun:
             more=more,
         )
         if self.source.family == "postgresql":
-            chain.capture_postgres(self.connector, self.source.database, wanted)
+            chain.capture_postgres(self.connector, self.source.database, capture)
         else:
-            chain.capture_mariadb(self.connector, self.source.database, wanted)
+            chain.capture_mariadb(self.connector, self.source.database, capture)
 
     def wait_until_streaming(self, chain: Chain, seconds: float = 120.0) -> None:
         """Wait until the connector's snapshot is over, and write to the database meanwhile.
