@@ -94,12 +94,12 @@ def mirrored(chain: Chain, run: LiveRun) -> None:
     Raises:
         TimeoutError: It has not.
     """
-    wanted = {f"{run.read_prefix}.transaction"}
-    wanted |= {f"{run.read_prefix}.{run.collection(table)}" for table in run.captured}
+    topics = {f"{run.read_prefix}.transaction"}
+    topics |= {f"{run.read_prefix}.{run.collection(table)}" for table in run.captured}
     deadline = time.monotonic() + RECOVERY_SECONDS
-    while not wanted <= set(chain.broker.admin().list_topics(timeout=10).topics):
+    while not topics <= set(chain.broker.admin().list_topics(timeout=10).topics):
         if time.monotonic() > deadline:
-            message = f"the mirror lacks topics: {sorted(wanted)}"
+            message = f"the mirror lacks topics: {sorted(topics)}"
             raise TimeoutError(message)
         time.sleep(0.2)
 

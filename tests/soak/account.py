@@ -64,10 +64,10 @@ class Account:
         self.facts["publications"], self.facts["source transactions"] = row[0], row[1] or 0
         self.facts["events"] = row[2] or 0
         arrived = changes_of(spark, run, chain).where(F.col("kind") == Kind.ROW)
-        found = arrived.agg(F.count("*"), F.count_distinct("identity")).first()
-        assert found is not None
-        self.facts["row events in the topics"] = found[0]
-        self.facts["of them repeated"] = found[0] - found[1]
+        counts = arrived.agg(F.count("*"), F.count_distinct("identity")).first()
+        assert counts is not None
+        self.facts["row events in the topics"] = counts[0]
+        self.facts["of them repeated"] = counts[0] - counts[1]
 
     def print_table(self) -> None:
         """Print the table, and what was wrong."""

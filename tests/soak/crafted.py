@@ -65,10 +65,10 @@ class Crafted:
         snapshot = _numbers(line for line in rows if _operation(line) == "r")
         original = _numbers(recorded(packaged_run().events, old))
         for where, marks in source.ends.items():
-            held = {old: original[where.partition], topics: ENDS}
+            highs = {old: original[where.partition], topics: ENDS}
             if where.partition:
-                held[large] = snapshot[where.partition]
-            source.shown[where] = held.get(where.topic, marks.high)
+                highs[large] = snapshot[where.partition]
+            source.shown[where] = highs.get(where.topic, marks.high)
         yield source
         for where, marks in source.ends.items():
             if where.topic.endswith(f".{LARGE}"):
@@ -87,22 +87,22 @@ def _numbers(lines: Iterable[Line]) -> Counter[int]:
     return Counter(line["p"] for line in lines)
 
 
-def _repeated(found: list[Line]) -> Iterator[Line]:
+def _repeated(lines: list[Line]) -> Iterator[Line]:
     """Repeat each row, but none of the initial snapshot."""
     offsets: Counter[int] = Counter()
-    for line in found:
+    for line in lines:
         for _ in range(1 if _operation(line) == "r" else REPEATS):
             yield {**line, "o": offsets[line["p"]]}
             offsets[line["p"]] += 1
 
 
-def _old_again(found: list[Line]) -> list[Line]:
+def _old_again(lines: list[Line]) -> list[Line]:
     """Put the older half of the changes behind all of them."""
-    changes = [line for line in found if _operation(line) not in {"", "r"}]
+    changes = [line for line in lines if _operation(line) not in {"", "r"}]
     numbers, taken = _numbers(changes), Counter[int]()
     older = []
     for line in changes:
         taken[line["p"]] += 1
         if taken[line["p"]] <= numbers[line["p"]] // 2:
             older.append(line)
-    return appended(found, older)
+    return appended(lines, older)

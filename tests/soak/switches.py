@@ -85,9 +85,9 @@ def publish_first(patch: pytest.MonkeyPatch) -> None:
         _window: Window,
         _index: int,
         _publications: Sequence[Publication],
-        told: BatchSummary,
+        summary: BatchSummary,
     ) -> None:
-        self._published(told)
+        self._published(summary)
 
     patch.setattr(BatchWriter, "_apply", torn)
     patch.setattr(Publisher, "_publish", tell)
@@ -101,7 +101,7 @@ def take_whatever_comes(patch: pytest.MonkeyPatch) -> None:
 def lose_a_reply(patch: pytest.MonkeyPatch) -> None:
     """Let one table commit succeed and its caller hear of a failure."""
     apply: Callable[..., TableState] = DeltaSink.apply
-    wanted = int(os.environ.get(LOST_REPLY, "3"))
+    number = int(os.environ.get(LOST_REPLY, "3"))
     lock, commits = Lock(), 0
 
     def unheard(self: DeltaSink, *arguments: Any) -> TableState:
@@ -109,9 +109,9 @@ def lose_a_reply(patch: pytest.MonkeyPatch) -> None:
         result = apply(self, *arguments)
         with lock:
             commits += 1
-            lost = commits == wanted
+            lost = commits == number
         if lost:
-            message = f"the answer to commit {wanted} of a table was lost"
+            message = f"the answer to commit {number} of a table was lost"
             raise TransientError(message)
         return result
 
