@@ -21,8 +21,8 @@ def main() -> None:
         for table_type in ("COPY_ON_WRITE", "MERGE_ON_READ"):
             for payload, vectors in _CASES:
                 path = Path(folder) / f"{table_type}-{payload.name}"
-                found = own_payload.rows_of(spark, path, payload, table_type, vectors)
-                differing = wrong(found, vectors)
+                rows = own_payload.rows_of(spark, path, payload, table_type, vectors)
+                differing = wrong(rows, vectors)
                 sys.stdout.write(
                     f"{payload.name}, {table_type}: {len(differing)} of {len(vectors)} wrong\n"
                 )

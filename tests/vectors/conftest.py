@@ -57,14 +57,14 @@ class Lake:
 
     def history(self, table: str, *columns: str) -> list[State]:
         """Return the table's rows at each publication, without repetitions, as delta-rs reads."""
-        found: list[State] = []
+        states: list[State] = []
         for publication in RustLake(self._folder / "lake", "public").publications():
             if table not in publication.versions:
                 continue
             state = self._at(publication, table, columns)
-            if not found or found[-1] != state:
-                found.append(state)
-        return found
+            if not states or states[-1] != state:
+                states.append(state)
+        return states
 
     def _at(self, publication: Publication, table: str, columns: Sequence[str]) -> State:
         folder, version = self._folder / "lake" / f"public.{table}", publication.versions[table]
@@ -75,9 +75,9 @@ class Lake:
 
 
 def _state(rows: Sequence[Any]) -> State:
-    found = {row[0]: tuple(row[1:]) for row in rows}
-    assert len(found) == len(rows), "a key stands in two rows"
-    return found
+    state = {row[0]: tuple(row[1:]) for row in rows}
+    assert len(state) == len(rows), "a key stands in two rows"
+    return state
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ Rows = Mapping[int, Mapping[int, Mapping[str, Any]]]
 """Live rows by case and key."""
 
 
-def wrong(found: Rows, vectors: Sequence[Vector]) -> list[str]:
+def wrong(rows_by_case: Rows, vectors: Sequence[Vector]) -> list[str]:
     """Return the cases of which the table has other rows than it must."""
     differing = []
     for case, vector in enumerate(vectors):
-        rows = found.get(case, {})
+        rows = rows_by_case.get(case, {})
         seen = {key: {name: rows[key][name] for name in vector.rows.get(key, {})} for key in rows}
         if seen != vector.rows:
             differing.append(f"{vector.number} ({vector.says}): {seen}, must be {vector.rows}")

@@ -72,11 +72,11 @@ def rows_of(
         ]
         writer = spark.createDataFrame(rows, ddl).write.format("hudi").options(**options)
         writer.mode("append").save(str(path))
-    found: dict[int, dict[int, dict[str, Any]]] = {}
+    rows_by_case: dict[int, dict[int, dict[str, Any]]] = {}
     for row in spark.read.format("hudi").options(**READ_OPTIONS).load(str(path)).collect():
         values = {**row.asDict(), "blob": row["blob"] and bytes(row["blob"])}
-        found.setdefault(row["h"], {})[row["id"]] = values
-    return found
+        rows_by_case.setdefault(row["h"], {})[row["id"]] = values
+    return rows_by_case
 
 
 def _row(case: int, event: Event, payload: Payload) -> tuple[Any, ...]:

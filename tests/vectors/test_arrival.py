@@ -35,10 +35,10 @@ def table(spark: SparkSession, tmp_path: Path) -> Tables:
     return made
 
 
-def live(found: RawIngest) -> Rows:
+def live(ingest: RawIngest) -> Rows:
     """Return the live rows by case and key."""
     rows: dict[int, dict[int, dict[str, Any]]] = {}
-    for case, key, *values in found.live("h", "id", "x", *TOASTED):
+    for case, key, *values in ingest.live("h", "id", "x", *TOASTED):
         rows.setdefault(case, {})[key] = dict(zip(("x", *TOASTED), values, strict=True))
     return rows
 

@@ -148,16 +148,16 @@ def test_rows_without_envelopes_leave_each_commit_as_the_source_had_it(
     lake: Callable[..., Lake], stream: Callable[..., None], described: bool
 ) -> None:
     stream(described)
-    found = lake("statements", settings=SETTINGS)
+    tables = lake("statements", settings=SETTINGS)
     before = {1: ("s1",), 2: ("s2",)}
     start = {**before, 3: ("c3",), 4: ("c4",)}
-    assert found.history("a", "id", "v") == [
+    assert tables.history("a", "id", "v") == [
         before,
         start,
         {**start, 1: ("u1",)},
         {1: ("u1",), 2: ("s2",), 30: ("c3",), 4: ("c4",)},
     ]
-    assert found.rows("b", "id", "v", "nn") == {2: ("y", 7)}
+    assert tables.rows("b", "id", "v", "nn") == {2: ("y", 7)}
 
 
 @with_all

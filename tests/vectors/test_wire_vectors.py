@@ -89,9 +89,9 @@ def test_a_transaction_that_was_cut_by_a_kill_is_whole_however_end_counts(
 def test_interleaved_transactions_are_whole_after_a_kill_in_the_later_one(
     lake: Callable[..., Lake],
 ) -> None:
-    found = lake("interleaved_killed", "interleaved_restarted").history("a", "id", "v")
+    states = lake("interleaved_killed", "interleaved_restarted").history("a", "id", "v")
     second = {301: ("T2-1",), 303: ("T2-2",)}
-    assert found == [second, {300: ("T1-1",), 302: ("T1-2",), 304: ("T1-3",), **second}]
+    assert states == [second, {300: ("T1-1",), 302: ("T1-2",), 304: ("T1-3",), **second}]
 
 
 @pytest.mark.soak
@@ -157,8 +157,8 @@ def test_values_left_out_by_an_update_and_by_a_key_change_are_those_that_were_in
         f"fa ARRAY<DOUBLE>, hs {hstore}, xm STRING"
     )
     whole = {**KEPT, **settings, "lakeingest.table.public.tst.schema": ddl}
-    found = lake(run, settings=whole, batches=CHANGES).history("tst", "id", "n", *SEEN)
-    inserted, updated, moved = found
+    states = lake(run, settings=whole, batches=CHANGES).history("tst", "id", "n", *SEEN)
+    inserted, updated, moved = states
     (number, *values) = inserted[1]
     words = [LONG[at : at + 32] for at in range(0, len(LONG), 32)]
     one_to = list(range(1, 2001))

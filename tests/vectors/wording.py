@@ -36,8 +36,8 @@ def _records(case: int, event: Event, number: int) -> Iterator[Record]:
         return
     row = {**key, **{name: _wire(name, value) for name, value in event.values.items()}}
     gone = event.op in ("d", "t")
-    told = event.moved_from is not None and event.header
-    headers = {"__debezium.oldkey": _old(case, event)} if told else {}
+    has_header = event.moved_from is not None and event.header
+    headers = {"__debezium.oldkey": _old(case, event)} if has_header else {}
     value = {
         "before": key if event.op == "d" else None,
         "after": None if gone else row,
