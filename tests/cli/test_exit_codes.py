@@ -69,14 +69,14 @@ def test_an_unexpected_error_keeps_its_message_off_the_screen(library: Library) 
     _, said = library.execute("run", code=1)
     assert "error: internal error, ValueError\n" in said
     assert "row value" not in said
-    found = re.search(r"the traceback is in (\S+)", said)
-    assert found is not None
-    log = Path(found[1])
-    kept = log.read_text("utf-8")
+    match = re.search(r"the traceback is in (\S+)", said)
+    assert match is not None
+    log = Path(match[1])
+    log_text = log.read_text("utf-8")
     mode = stat.S_IMODE(log.stat().st_mode)
     log.unlink()
-    assert "row value" in kept
-    assert "hunter2" not in kept
+    assert "row value" in log_text
+    assert "hunter2" not in log_text
     assert mode == 0o600
 
 

@@ -67,7 +67,7 @@ def test_as_of_takes_a_batch_or_a_transaction(shown: Show, as_of: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("as_of", "told"),
+    ("as_of", "message"),
     [
         ("tx:1", "No publication holds a source transaction '1'; lake.transactions()"),
         ("753000", "There is no publication 753000; lake.history() (`lakeingest history`)"),
@@ -75,10 +75,10 @@ def test_as_of_takes_a_batch_or_a_transaction(shown: Show, as_of: str) -> None:
     ],
 )
 def test_a_moment_that_is_not_there_is_a_usage_error_that_says_where_they_are_listed(
-    arguments: list[str], as_of: str, told: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], as_of: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(["show", *arguments, LINES, "--as-of", as_of]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_a_table_that_was_retired_or_came_later_is_a_usage_error_that_says_where
     lake = str(shutil.copytree(small_lake.path, tmp_path / "lake"))
     config = load_config({**small_lake.settings, "lakeingest.target.path": lake})
     lakeingest.retire(spark, config, NOTES)
-    asked = ["show", configuration, NOTES, "--set", f"lakeingest.target.path={lake}"]
-    assert execute(asked) == 2
+    command = ["show", configuration, NOTES, "--set", f"lakeingest.target.path={lake}"]
+    assert execute(command) == 2
     said = capsys.readouterr().err
     assert re.search(r"public.notes was retired in batch 4, published at 20\d\d-\d\d-\d\d", said)
     assert "the last one with --as-of 3" in said
     assert "did you mean" not in said
-    assert execute([*asked, "--as-of", "3"]) == 0
+    assert execute([*command, "--as-of", "3"]) == 0
 
     # As if the same table were published for the first time under another name.
     shutil.copytree(f"{lake}/{NOTES}", f"{lake}/{LATER}")
@@ -120,11 +120,11 @@ def test_a_table_that_was_retired_or_came_later_is_a_usage_error_that_says_where
     ledger.publish_alone(
         replace(head, batch=5, run="later", token=token(head.writer, 5), tables=tables)
     )
-    asked[2] = LATER
-    assert execute([*asked, "--as-of", "1"]) == 2
+    command[2] = LATER
+    assert execute([*command, "--as-of", "1"]) == 2
     said = capsys.readouterr().err
     assert f"table {LATER} was not published yet in batch 1, but first in batch 5" in said
-    assert execute([*asked, "--as-of", "5"]) == 0
+    assert execute([*command, "--as-of", "5"]) == 0
 
 
 def test_history_is_oldest_first_and_a_limit_keeps_the_latest(shown: Show) -> None:

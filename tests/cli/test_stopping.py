@@ -92,5 +92,5 @@ def stopped(
 def test_a_stop_is_130_whatever_pysparks_handler_and_the_cancelled_jobs_raise(
     number: signal.Signals,
 ) -> None:
-    told, _ = stopped(REENTRANT, number)
-    assert told == (130, "cancelled\n", f"{STOPPED}\n")
+    outcome, _ = stopped(REENTRANT, number)
+    assert outcome == (130, "cancelled\n", f"{STOPPED}\n")
