@@ -49,8 +49,8 @@ def test_a_record_key_for_many_topics_is_refused() -> None:
 @pytest.mark.parametrize("topic", ["orders", "public.orders"])
 def test_a_topic_that_a_router_renamed_is_the_one_thing_that_is_told_of(topic: str) -> None:
     settings = {**HUDI_STREAMER, "hoodie.streamer.source.kafka.topic": topic}
-    told = "the given mapping: hoodie.streamer.source.kafka.topic: a topic is <prefix>.<schema or"
-    assert problem(settings).startswith(told)
+    start = "the given mapping: hoodie.streamer.source.kafka.topic: a topic is <prefix>.<schema or"
+    assert problem(settings).startswith(start)
     for said in (problem(settings), problem({**settings, "lakeingest.source.topic.prefix": "eu"})):
         assert said.count("take the router out") == 1
         assert "problems" not in said

@@ -46,8 +46,8 @@ def test_a_comment_does_not_go_on_and_a_last_line_may() -> None:
 
 def test_the_first_separator_counts_and_white_space_is_one_blank() -> None:
     text = "a=b=c\nurl=http://registry:8081\n  key  value  here \nempty=\n!x=1\nalone\n\n"
-    told = {"a": "b=c", "url": "http://registry:8081", "key": "value here", "empty": "", "!x": "1"}
-    assert values(text) == told
+    pairs = {"a": "b=c", "url": "http://registry:8081", "key": "value here", "empty": "", "!x": "1"}
+    assert values(text) == pairs
 
 
 def test_a_password_with_a_backslash_reaches_the_client_from_a_file_of_hudis_streamer(

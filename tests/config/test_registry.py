@@ -17,8 +17,8 @@ SSL = "schema.registry.ssl."
 
 
 def options(settings: dict[str, str]) -> dict[str, str]:
-    found = load_config(settings).source.registry_options
-    return {key: value.get_secret_value() for key, value in found.items()}
+    registry_options = load_config(settings).source.registry_options
+    return {key: value.get_secret_value() for key, value in registry_options.items()}
 
 
 def test_a_registry_means_avro_and_none_means_json() -> None:
@@ -74,8 +74,8 @@ def test_native_settings_go_to_the_client_and_not_to_kafka() -> None:
 
 
 def test_several_addresses_are_kept_in_order() -> None:
-    found = options({**AVRO, URL: "http://a:1/ , https://b/apis/ccompat/v7,"})
-    assert found[URL] == "http://a:1,https://b/apis/ccompat/v7"
+    registry_options = options({**AVRO, URL: "http://a:1/ , https://b/apis/ccompat/v7,"})
+    assert registry_options[URL] == "http://a:1,https://b/apis/ccompat/v7"
 
 
 @pytest.mark.parametrize(
