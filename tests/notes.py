@@ -9,6 +9,6 @@ from lakeingest.commit_note import CommitNote, token
 
 def commit_note(collection: str, *, writer: int = 1, batch: int = 1, **more: Any) -> CommitNote:
     """Return the note of a writer's batch; ``more``: fields of ``CommitNote``."""
-    known: dict[str, Any] = {"run": f"run {writer}", "token": token(writer, batch)}
+    identity: dict[str, Any] = {"run": f"run {writer}", "token": token(writer, batch)}
     progress = {"batch": batch, "end_offset": batch, "end_position": ""}
-    return CommitNote(**{"pipeline": "shop", **known, **progress, **more}, collection=collection)
+    return CommitNote(**{"pipeline": "shop", **identity, **progress, **more}, collection=collection)

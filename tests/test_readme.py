@@ -259,17 +259,17 @@ def test_readers_of_a_job_per_table_see_wrong_orders_and_those_of_publications_n
 ) -> None:
     properties = str(demo.recording / "pipeline.properties")
     config = load_pipeline(properties, [f"{SOURCE_PATH}={demo.recording}"])
-    found: list[DataFrame] = []
+    frames: list[DataFrame] = []
 
-    def kept(way: Callable[..., DataFrame], *arguments: Any) -> DataFrame:
-        found.append(local_checkpoint(way(*arguments)))
-        return found[-1]
+    def keep(way: Callable[..., DataFrame], *arguments: Any) -> DataFrame:
+        frames.append(local_checkpoint(way(*arguments)))
+        return frames[-1]
 
     for name in ("by_table", "by_publication"):
-        monkeypatch.setattr(story, name, partial(kept, getattr(story, name)))
+        monkeypatch.setattr(story, name, partial(keep, getattr(story, name)))
     monkeypatch.setattr("lakeingest.cli.demo._PER_TABLE", PER_TABLE)
     _show_wrong_orders(spark, config, lakeingest.open(spark, str(demo.lake)))
-    states, published = (frame.collect() for frame in found)
+    states, published = (frame.collect() for frame in frames)
     expected = [(13, 23), (26, 38), (13, 38), (0, 38)]
     assert [(state["wrong"], state["orders"]) for state in states] == expected
     assert wrong_orders(demo.recording, PER_TABLE) == expected
@@ -380,8 +380,8 @@ def test_the_guides_code_reads_a_hudi_table_with_hudi_rs(
     versions = lakeingest.open(spark, str(lake)).snapshot().versions
     names = run_block("reading.md", "from hudi", {"/data/shop": str(lake)}, versions=versions)
     rows = [row for batch in names["batches"] for row in batch.to_pylist()]
-    found = {row["id"]: row["v"] for row in rows if not row["_deleted"]}
-    assert (len(rows), found) == (3, {1: 11, 2: 20})
+    live_rows = {row["id"]: row["v"] for row in rows if not row["_deleted"]}
+    assert (len(rows), live_rows) == (3, {1: 11, 2: 20})
 
 
 @dataclass(frozen=True)
