@@ -40,9 +40,9 @@ def real_events(spark: SparkSession) -> DataFrame:
 
 
 def test_header_fields_of_real_events_are_what_another_reader_finds(spark: SparkSession) -> None:
-    found = AvroFormat(KNOWN).envelopes(real_events(spark)).orderBy("offset").collect()
-    assert len(found) == len(EVENTS) > 10
-    for row, (value, body) in zip(found, EVENTS, strict=True):
+    rows = AvroFormat(KNOWN).envelopes(real_events(spark)).orderBy("offset").collect()
+    assert len(rows) == len(EVENTS) > 10
+    for row, (value, body) in zip(rows, EVENTS, strict=True):
         assert not row["malformed"]
         assert (bytes(row["value"]), row["op"]) == (value, body["op"])
         source = body["source"]
@@ -56,8 +56,8 @@ def test_header_fields_of_real_events_are_what_another_reader_finds(spark: Spark
 
 def test_what_rfc_39_asks_for_is_read_where_it_is_wanted(spark: SparkSession) -> None:
     records = real_events(spark)
-    wanted = AvroFormat(KNOWN).envelopes(records, event=True).orderBy("offset").collect()
-    for row, body in zip(wanted, BODIES, strict=True):
+    rows = AvroFormat(KNOWN).envelopes(records, event=True).orderBy("offset").collect()
+    for row, body in zip(rows, BODIES, strict=True):
         assert row["ts_ms"] == body["ts_ms"] is not None
         for name in ("name", "txId", "xmin"):
             assert row["source"][name] == body["source"][name]
@@ -67,21 +67,21 @@ def test_what_rfc_39_asks_for_is_read_where_it_is_wanted(spark: SparkSession) ->
 def test_numbers_that_order_rows_are_read_as_text(spark: SparkSession) -> None:
     names = ("txId", "ts_ns", "connector")
     source = with_ordering_fields(SOURCE, Ordering(tuple(f"source.{name}" for name in names)))
-    found = AvroFormat(KNOWN).envelopes(real_events(spark), source=source).orderBy("offset")
-    for row, body in zip(found.collect(), BODIES, strict=True):
+    rows = AvroFormat(KNOWN).envelopes(real_events(spark), source=source).orderBy("offset")
+    for row, body in zip(rows.collect(), BODIES, strict=True):
         assert not row["malformed"]
         assert row["source"]["lsn"] == body["source"]["lsn"]
         for name in names:
-            told = body["source"][name]
-            assert row["source"][name] == (None if told is None else str(told))
+            value = body["source"][name]
+            assert row["source"][name] == (None if value is None else str(value))
 
 
 def test_begin_and_end_of_real_transactions_are_read(spark: SparkSession) -> None:
     metadata = [line["v"] for line in VECTORS if line["topic"].endswith("transaction")]
     octets = [bytes.fromhex(value) for value in metadata]
     assert octets
-    found = AvroFormat(KNOWN).transaction_metadata(logged(spark, octets)).orderBy("offset")
-    for row, value in zip(found.collect(), octets, strict=True):
+    rows = AvroFormat(KNOWN).transaction_metadata(logged(spark, octets)).orderBy("offset")
+    for row, value in zip(rows.collect(), octets, strict=True):
         body = decoded_by_fastavro(value)
         assert (row["status"], row["id"]) == (body["status"], body["id"])
         assert (row["event_count"], row["ts_ms"]) == (body["event_count"], body["ts_ms"])
@@ -110,21 +110,21 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[str, Row]:
+def forms(spark: SparkSession) -> dict[str, Row]:
     form = AvroFormat(parsed({1: ORDERS, 2: HEARTBEAT}))
     rows = form.envelopes(logged(spark, FORMS.values())).orderBy("offset").collect()
     return dict(zip(FORMS, rows, strict=True))
 
 
 @pytest.mark.parametrize("form", ["whole", "heartbeat", "null record"])
-def test_what_can_be_read_is_not_malformed(found: dict[str, Row], form: str) -> None:
-    assert not found[form]["malformed"]
+def test_what_can_be_read_is_not_malformed(forms: dict[str, Row], form: str) -> None:
+    assert not forms[form]["malformed"]
 
 
 @pytest.mark.parametrize("form", [*FORMS][3:])
-def test_what_cannot_be_read_is_malformed_and_carried_on(found: dict[str, Row], form: str) -> None:
-    assert found[form]["malformed"]
-    assert bytes(found[form]["value"]) == FORMS[form]
+def test_what_cannot_be_read_is_malformed_and_carried_on(forms: dict[str, Row], form: str) -> None:
+    assert forms[form]["malformed"]
+    assert bytes(forms[form]["value"]) == FORMS[form]
 
 
 def test_no_schema_known_yet_means_nothing_can_be_read(spark: SparkSession) -> None:

@@ -136,7 +136,7 @@ def test_debeziums_own_events_give_the_same_rows_in_avro_and_in_json(
     spark: SparkSession, table: str
 ) -> None:
     schemas: dict[str, str] = json.loads((DATA / "avro_schemas.json").read_text("utf-8"))
-    known = {tag(int(number)): AvroSchema.parse(text) for number, text in schemas.items()}
+    by_tag = {tag(int(number)): AvroSchema.parse(text) for number, text in schemas.items()}
     octets = [
         bytes.fromhex(line["v"])
         for line in vectors(DATA / "avro.jsonl")
@@ -144,11 +144,11 @@ def test_debeziums_own_events_give_the_same_rows_in_avro_and_in_json(
     ]
     assert octets
     (only,) = {value[:5] for value in octets}
-    schema = known[only]
-    shown = AvroFormat(known).table_shape(Samples(value_tags=frozenset(v[:5] for v in octets)))
+    schema = by_tag[only]
+    shown = AvroFormat(by_tag).table_shape(Samples(value_tags=frozenset(v[:5] for v in octets)))
     frame = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
     avro = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=False)
-    found = {str(row["row"]) for row in avro.collect() if row["row"] is not None}
+    rows = {str(row["row"]) for row in avro.collect() if row["row"] is not None}
     texts = [
         (json.dumps(line["v"], separators=(",", ":")).encode(),)
         for line in vectors(JSON_VECTORS)
@@ -158,8 +158,8 @@ def test_debeziums_own_events_give_the_same_rows_in_avro_and_in_json(
     plain = wrapped.select(split_schema(F.col("value"))[0].alias("value"))
     columns = side_columns(schema, JSON)
     json_rows = with_row(plain, RowSpec(columns, Encodings(), JsonRows()), masked=False)
-    assert found
-    assert found <= {str(row["row"]) for row in json_rows.collect() if row["row"] is not None}
+    assert rows
+    assert rows <= {str(row["row"]) for row in json_rows.collect() if row["row"] is not None}
 
 
 PLACEHOLDER = b"__debezium_unavailable_value"
@@ -185,14 +185,14 @@ def left_out(spark: SparkSession) -> dict[str, tuple[bool, Row]]:
     """By column: whether the record that leaves it out is hinted at, and the decoded record."""
     fields = (field(name, ["null", kind]) for name, (kind, _) in UNAVAILABLE.items())
     schema = envelope_schema(*fields)
-    known = parsed({3: schema})
+    by_tag = parsed({3: schema})
     octets = [
         record(3, schema, event({**dict.fromkeys(UNAVAILABLE), name: value}))
         for name, (_, value) in UNAVAILABLE.items()
     ]
-    form = AvroFormat(known)
+    form = AvroFormat(by_tag)
     hints = [any(mark in each for mark in form.marks(Encodings())) for each in octets]
-    shown = form.table_shape(Samples(value_tags=frozenset(known)))
+    shown = form.table_shape(Samples(value_tags=frozenset(by_tag)))
     frame = spark.createDataFrame(list(enumerate(octets)), "at int, value binary").coalesce(1)
     spec = RowSpec(shown.columns, Encodings(), shown.reader)
     rows = with_row(frame, spec, masked=True).orderBy("at").collect()
@@ -225,22 +225,22 @@ def test_a_record_that_breaks_off_fails_the_job(spark: SparkSession) -> None:
 
 def test_keys_of_several_schemas_are_read_each_by_its_own(spark: SparkSession) -> None:
     narrow, wide = (record_schema("Key", field("id", kind)) for kind in ("int", "long"))
-    known = parsed({1: narrow, 2: wide})
-    reader = AvroRows({}, known)
+    by_tag = parsed({1: narrow, 2: wide})
+    reader = AvroRows({}, by_tag)
     assert not reader.bare_keys
-    assert AvroRows({}, {tag(1): known[tag(1)]}).bare_keys
-    columns = record_columns(known[tag(2)], known[tag(2)].tree, AVRO)
+    assert AvroRows({}, {tag(1): by_tag[tag(1)]}).bare_keys
+    columns = record_columns(by_tag[tag(2)], by_tag[tag(2)].tree, AVRO)
     octets = [record(1, narrow, {"id": 7}), record(2, wide, {"id": 7}), None]
     frame = spark.createDataFrame(list(enumerate(octets)), "at int, key binary").coalesce(1)
-    found = with_key(frame, columns, "key_row", reader).orderBy("at").collect()
-    assert [row["key_row"] and row["key_row"]["id"] for row in found] == [7, 7, None]
-    body = AvroFormat(known).key_body(F.col("key"))
+    rows = with_key(frame, columns, "key_row", reader).orderBy("at").collect()
+    assert [row["key_row"] and row["key_row"]["id"] for row in rows] == [7, 7, None]
+    body = AvroFormat(by_tag).key_body(F.col("key"))
     assert [bytes(row[0]) for row in frame.select(body).limit(2).collect()] == [b"\x0e", b"\x0e"]
 
 
 def test_the_old_key_in_a_header_is_read_as_json(spark: SparkSession) -> None:
-    known = parsed({1: record_schema("Key", field("n", {"type": "int", "connect.type": "int16"}))})
-    key = tuple(record_columns(known[tag(1)], known[tag(1)].tree, AVRO))
+    by_tag = parsed({1: record_schema("Key", field("n", {"type": "int", "connect.type": "int16"}))})
+    key = tuple(record_columns(by_tag[tag(1)], by_tag[tag(1)].tree, AVRO))
     frame = spark.createDataFrame([('{"n":7}',)], "moved_from string")
-    moved = with_parts(frame, moved_from_part(key, "row", AvroRows({}, known)))
+    moved = with_parts(frame, moved_from_part(key, "row", AvroRows({}, by_tag)))
     assert moved.collect()[0]["row"]["n"] == 7

@@ -42,16 +42,16 @@ def test_what_is_no_record_schema_gives_no_fields_or_is_refused(text: str) -> No
 def test_a_reader_defines_a_type_where_it_first_stands_though_its_writer_defined_it_elsewhere() -> (
     None
 ):
-    wanted = StructType().add("after", StructType().add("id", LongType()))
-    (after, *_) = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))["fields"]
+    schema = StructType().add("after", StructType().add("id", LongType()))
+    (after, *_) = json.loads(reader_schema(parsed(envelope_schema(ID)), schema))["fields"]
     assert after["type"][1]["name"] == "shop.public.orders.Value"
     assert [field["name"] for field in after["type"][1]["fields"]] == ["id"]
 
 
 def test_fields_that_a_writer_lacks_are_null_to_the_reader() -> None:
     gone_too = StructType().add("deep", IntegerType())
-    wanted = StructType().add("gone", gone_too).add("op", StringType())
-    gone, op, *_ = json.loads(reader_schema(parsed(envelope_schema(ID)), wanted))["fields"]
+    schema = StructType().add("gone", gone_too).add("op", StringType())
+    gone, op, *_ = json.loads(reader_schema(parsed(envelope_schema(ID)), schema))["fields"]
     assert (gone["default"], gone["type"][0], gone["type"][1]["type"]) == (None, "null", "record")
     assert op == {"name": "op", "type": ["null", "string"], "default": None}
 

@@ -73,10 +73,10 @@ def read(decoded: DataFrame) -> list[tuple[Any, Any]]:
     return [(_values(one["row"]), set(one["unavailable"] or ()) or None) for one in rows]
 
 
-def _values(found: Row | None) -> tuple[Any, ...] | None:
-    if found is None:
+def _values(decoded_row: Row | None) -> tuple[Any, ...] | None:
+    if decoded_row is None:
         return None
-    pk, day, bb = found
+    pk, day, bb = decoded_row
     return (pk, None if day is None else str(day), bb)
 
 
@@ -166,11 +166,11 @@ def test_a_schema_in_json_shows_the_columns_in_the_cells() -> None:
     assert columns == COLUMNS
     assert [c.nullable for c in columns] == [False, True, True]
     assert [c.default for c in columns] == [None, None, '"web"']
-    known = {b"1": schema, b"2": CarriedSchema(1, columns)}
-    assert JsonFormat(known).nullable_defaults({b"1"}) == ("bb",)
-    one = JsonFormat(known).table_shape(Samples(value_tags=frozenset({b"1"})))
+    schemas = {b"1": schema, b"2": CarriedSchema(1, columns)}
+    assert JsonFormat(schemas).nullable_defaults({b"1"}) == ("bb",)
+    one = JsonFormat(schemas).table_shape(Samples(value_tags=frozenset({b"1"})))
     assert (one.reader.cells, one.mixed) == (True, False)
-    assert JsonFormat(known).table_shape(Samples(value_tags=frozenset(known))).mixed
+    assert JsonFormat(schemas).table_shape(Samples(value_tags=frozenset(schemas))).mixed
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_fields_that_are_not_all_cells_are_left_as_they_are(fields: list[dict[st
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("values", "expected"),
     [
         (row(1), True),
         (row(1, bb="x"), True),
@@ -202,9 +202,9 @@ def test_fields_that_are_not_all_cells_are_left_as_they_are(fields: list[dict[st
     ],
 )
 def test_a_row_in_json_tells_whether_it_comes_in_cells(
-    found: dict[str, Any], told: bool | None
+    values: dict[str, Any], expected: bool | None
 ) -> None:
-    assert are_cells(found, list(found)) is told
+    assert are_cells(values, list(values)) is expected
 
 
 def test_rows_without_their_envelopes_may_come_in_cells_too() -> None:

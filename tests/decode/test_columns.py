@@ -109,8 +109,8 @@ def test_a_type_that_events_cannot_carry_is_refused_by_name() -> None:
 
 
 def test_inferred_kinds_become_columns_in_their_order() -> None:
-    found = columns_of_kinds({"b": "int64", "a": "string", "c": "float64", "d": "boolean"})
-    kinds = [(column.name, column.type.name) for column in found]
+    columns = columns_of_kinds({"b": "int64", "a": "string", "c": "float64", "d": "boolean"})
+    kinds = [(column.name, column.type.name) for column in columns]
     assert kinds == [("b", "int64"), ("a", "string"), ("c", "double"), ("d", "boolean")]
 
 
@@ -130,9 +130,9 @@ BY_MODE = {
 def test_declared_times_are_read_as_the_connectors_mode_writes_them(mode: str) -> None:
     kinds = (DateType(), TimestampNTZType(), TimestampType())
     schema = StructType([StructField(f"c{at}", kind) for at, kind in enumerate(kinds)])
-    found = [column.type for column in declared_columns(schema, Encodings(time=mode))]
+    logical_types = [column.type for column in declared_columns(schema, Encodings(time=mode))]
     expected = [SEMANTIC[TIME + name] for name in BY_MODE[mode]]
-    assert all(one is other for one, other in zip(found, expected, strict=True))
+    assert all(one is other for one, other in zip(logical_types, expected, strict=True))
 
 
 VARIABLE = "io.debezium.data.VariableScaleDecimal"

@@ -45,8 +45,8 @@ def test_unscaled_bytes_of_every_width_and_sign_decode_exactly(spark: SparkSessi
     }
     assert {minimal_width(value) for value in values["d38_0"]} == set(range(1, 17))
     texts = [
-        event({name: unscaled(found[n]) for name, found in values.items() if n < len(found)})
-        for n in range(max(len(found) for found in values.values()))
+        event({name: unscaled(numbers[n]) for name, numbers in values.items() if n < len(numbers)})
+        for n in range(max(len(numbers) for numbers in values.values()))
     ]
     decoded = decode_texts(spark, columns, texts)
     wrong = [
@@ -131,8 +131,8 @@ def decoded(spark: SparkSession, kind: LogicalType, values: Iterable[Any]) -> li
 
 def test_text_keeps_every_digit_with_decimal_handling_mode_string(spark: SparkSession) -> None:
     written = ["123456789012345678901234567890.12345678", "-0.00000001", "7", "1E+3"]
-    found = decoded(spark, decimal(38, 8, "string"), written)
-    assert found == [Decimal(digits) for digits in written]
+    numbers = decoded(spark, decimal(38, 8, "string"), written)
+    assert numbers == [Decimal(digits) for digits in written]
 
 
 def test_decimals_of_more_than_38_digits_are_exact_as_text(spark: SparkSession) -> None:
@@ -142,8 +142,8 @@ def test_decimals_of_more_than_38_digits_are_exact_as_text(spark: SparkSession) 
     numbers += [draw.randrange(-(10**65), 10**65) for _ in range(40)]
     numbers += [10**900 + 7, -(10**900)]
     assert form_of(65, 30).wire == StringType()
-    found = decoded(spark, form_of(65, 30), [unscaled(n) for n in numbers])
-    assert found == [f"{Decimal(n).scaleb(-30, Context(prec=1000)):f}" for n in numbers]
+    texts = decoded(spark, form_of(65, 30), [unscaled(n) for n in numbers])
+    assert texts == [f"{Decimal(n).scaleb(-30, Context(prec=1000)):f}" for n in numbers]
 
 
 def form_of(precision: int, scale: int) -> LogicalType:
@@ -159,8 +159,8 @@ def test_a_column_that_fits_stays_a_decimal_whatever_becomes_of_larger_ones() ->
 def test_an_unconstrained_numeric_is_the_decimal_that_is_declared(spark: SparkSession) -> None:
     parts = [(2, 150), (0, -7), (-2, 12), (5, 1_500_000), (3, 0), (40, 0)]
     wire = [{"scale": s, "value": unscaled(n)} for s, n in parts]
-    found = decoded(spark, JSON.variable(DecimalType(20, 3)), wire)
-    assert found == [Decimal(n).scaleb(-s) for s, n in parts]
+    numbers = decoded(spark, JSON.variable(DecimalType(20, 3)), wire)
+    assert numbers == [Decimal(n).scaleb(-s) for s, n in parts]
 
 
 def test_an_unsigned_bigint_in_mode_long_is_unwrapped(spark: SparkSession) -> None:
@@ -204,8 +204,8 @@ def test_the_records_schema_says_how_a_declared_decimal_is_written(spark: SparkS
 def test_a_declared_decimal_never_rounds_what_the_records_carry(spark: SparkSession) -> None:
     columns = []
     for name, (kind, value) in FINER.items():
-        wanted = array(decimal(10, 2)) if isinstance(value, list) else decimal(10, 2)
-        columns.append(SourceColumn(name, as_declared(kind, wanted) or wanted))
+        ddl_type = array(decimal(10, 2)) if isinstance(value, list) else decimal(10, 2)
+        columns.append(SourceColumn(name, as_declared(kind, ddl_type) or ddl_type))
     texts = [event({name: value}) for name, (_, value) in FINER.items()]
     for name, reason in zip(FINER, failures(spark, columns, texts), strict=True):
         assert f"column '{name}': a value is not a" in (reason or "it did not fail")

@@ -74,8 +74,8 @@ def test_every_example_and_range_is_what_avro_becomes(spark: SparkSession) -> No
         for n, each in zip(NAMES, CHECKED, strict=True)
     ]
     octets = record(3, schema, event(values))
-    found = in_the_lake(spark, octets, tuple(columns), AvroRows({tag(3): parsed}, {}))
-    assert found == [each.lake for each in CHECKED]
+    lake_values = in_the_lake(spark, octets, tuple(columns), AvroRows({tag(3): parsed}, {}))
+    assert lake_values == [each.lake for each in CHECKED]
     assert [c.type.spark for c in columns] == [each.type.spark for each in CHECKED]
 
 

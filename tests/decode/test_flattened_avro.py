@@ -105,7 +105,7 @@ def test_a_row_that_does_not_say_what_it_is_or_where_is_broken_and_a_message_is_
 ) -> None:
     mute, nowhere = row(id=1), row(id=1)
     del mute["__op"], nowhere["__source_sequence"]
-    found = envelopes(
+    rows = envelopes(
         spark,
         form,
         record(13, MUTE, mute),
@@ -114,10 +114,10 @@ def test_a_row_that_does_not_say_what_it_is_or_where_is_broken_and_a_message_is_
         record(15, MESSAGE, {"op": "m", "ts_ms": 1}),
         record(99, OLD, row(id=1, op=None)),
     )
-    assert [one["malformed"] for one in found] == [True, True, False, False, True]
+    assert [one["malformed"] for one in rows] == [True, True, False, False, True]
     # A row of a snapshot is in no transaction.
-    assert found[2]["transaction"] is None
-    assert found[3]["op"] == "m"
+    assert rows[2]["transaction"] is None
+    assert rows[3]["op"] == "m"
 
 
 def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
@@ -137,11 +137,11 @@ def test_rows_of_old_and_new_schemas_are_after_a_change_or_before_a_delete(
         rows = with_row(changes, spec, masked=False, sides=sides).orderBy("at").collect()
         return [one["row"] and one["row"].asDict() for one in rows]
 
-    kept = [{"id": 1, "op": 7, "added": None}, {"id": 2**40, "op": None, "added": "shop"}]
+    live = [{"id": 1, "op": 7, "added": None}, {"id": 2**40, "op": None, "added": "shop"}]
     gone = {"id": 3, "op": None, "added": "web"}
-    assert read("after") == [*kept, None]
+    assert read("after") == [*live, None]
     assert read("before") == [None, None, gone]
-    assert read("after", "before") == [*kept, gone]
+    assert read("after", "before") == [*live, gone]
 
 
 def test_a_column_whose_nulls_may_have_been_replaced_is_named(form: FlattenedAvroFormat) -> None:

@@ -126,13 +126,13 @@ def cases(*, edge: bool) -> Cases:
 
 
 def test_infinite_times_become_the_edge_that_every_engine_reads(spark: SparkSession) -> None:
-    found = decode_cases(spark, cases(edge=True), Encodings(infinite="edge"))
-    assert [case for case in found if case[1] != case[2]] == []
+    outcomes = decode_cases(spark, cases(edge=True), Encodings(infinite="edge"))
+    assert [case for case in outcomes if case[1] != case[2]] == []
 
 
 def test_infinite_times_become_null_where_the_user_says_so(spark: SparkSession) -> None:
-    found = decode_cases(spark, cases(edge=False), Encodings(infinite="null"))
-    assert [case for case in found if case[1] is not None] == []
+    outcomes = decode_cases(spark, cases(edge=False), Encodings(infinite="null"))
+    assert [case for case in outcomes if case[1] is not None] == []
 
 
 FAILED = (PySparkException, Py4JJavaError)

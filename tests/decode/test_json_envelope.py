@@ -88,18 +88,18 @@ VALUES = READ | LAID_OUT | MALFORMED | WITHOUT_OPERATION
 
 @pytest.fixture(scope="module")
 def envelopes(spark: SparkSession) -> dict[str, Row]:
-    found = decode_envelope(logged(spark, VALUES.values())).orderBy("offset").collect()
-    return dict(zip(VALUES, found, strict=True))
+    rows = decode_envelope(logged(spark, VALUES.values())).orderBy("offset").collect()
+    return dict(zip(VALUES, rows, strict=True))
 
 
 @pytest.mark.parametrize("form", READ)
 def test_the_header_fields_are_read_in_every_form(envelopes: dict[str, Row], form: str) -> None:
-    found = envelopes[form]
-    assert not found["malformed"]
-    assert (found["op"], found["source"]["table"], found["source"]["lsn"]) == ("c", "a", 110)
-    assert found["source"]["sequence"] == '["100","110"]'
-    assert found["transaction"]["id"] in ("7:110", "7")
-    assert found["transaction"]["total_order"] == 1
+    row = envelopes[form]
+    assert not row["malformed"]
+    assert (row["op"], row["source"]["table"], row["source"]["lsn"]) == ("c", "a", 110)
+    assert row["source"]["sequence"] == '["100","110"]'
+    assert row["transaction"]["id"] in ("7:110", "7")
+    assert row["transaction"]["total_order"] == 1
 
 
 def test_the_records_text_is_carried_on_untouched(envelopes: dict[str, Row]) -> None:
@@ -135,9 +135,9 @@ def test_the_schemas_of_a_log_are_found_once_each_under_the_names_of_its_values(
 def test_a_key_loses_its_schema_too(spark: SparkSession) -> None:
     keys = [{"id": 1}, wrapped({"id": 1}), {"schema": "public", "id": 1}, None]
     records = [Record("t", VALUES["bare"], key, 0, at) for at, key in enumerate(keys)]
-    found = decode_envelope(frame(spark, records)).orderBy("offset").collect()
+    rows = decode_envelope(frame(spark, records)).orderBy("offset").collect()
     bare = b'{"id":1}'
-    assert [row["key"] for row in found] == [bare, bare, b'{"schema":"public","id":1}', None]
+    assert [row["key"] for row in rows] == [bare, bare, b'{"schema":"public","id":1}', None]
 
 
 def test_a_snapshot_marker_may_be_a_boolean(envelopes: dict[str, Row]) -> None:
@@ -156,9 +156,9 @@ def test_what_is_no_envelope_is_malformed_and_no_crash(
 def test_a_record_without_an_operation_is_not_malformed(
     envelopes: dict[str, Row], form: str
 ) -> None:
-    found = envelopes[form]
-    assert not found["malformed"]
-    assert found["op"] is None
+    row = envelopes[form]
+    assert not row["malformed"]
+    assert row["op"] is None
 
 
 END = {
@@ -172,13 +172,13 @@ END = {
 
 def test_transaction_metadata_is_read_with_and_without_schemas(spark: SparkSession) -> None:
     values = [END, wrapped(END), END | {"more": 1}, json.dumps(END)[:-4], {"ts_ms": 1}]
-    found = decode_transaction_metadata(logged(spark, values)).orderBy("offset").collect()
-    for row in found[:3]:
+    rows = decode_transaction_metadata(logged(spark, values)).orderBy("offset").collect()
+    for row in rows[:3]:
         assert (row["status"], row["id"], row["event_count"]) == ("END", "7:120", 2)
         assert [tuple(item) for item in row["data_collections"]] == [("public.a", 2)]
         assert row["ts_ms"] == 1795255555620
-    assert [row["malformed"] for row in found] == [False, False, False, True, False]
-    assert found[4]["status"] is None
+    assert [row["malformed"] for row in rows] == [False, False, False, True, False]
+    assert rows[4]["status"] is None
 
 
 @pytest.mark.parametrize("form", ["as Debezium lays it out", "a row that quotes an envelope"])
@@ -186,9 +186,9 @@ def test_of_an_event_laid_out_as_debezium_does_only_the_rows_are_carried_on(
     envelopes: dict[str, Row], form: str
 ) -> None:
     sent = json.loads(VALUES[form])
-    found = envelopes[form]
-    assert (found["op"], found["malformed"]) == ("c", False)
-    assert json.loads(found["value"]) == {"before": sent["before"], "after": sent["after"]}
+    row = envelopes[form]
+    assert (row["op"], row["malformed"]) == ("c", False)
+    assert json.loads(row["value"]) == {"before": sent["before"], "after": sent["after"]}
 
 
 @pytest.mark.parametrize("form", ["a row with an envelope in it", "the source first"])

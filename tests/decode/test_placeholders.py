@@ -118,9 +118,9 @@ def test_nulls_that_say_nothing_are_unavailable_where_the_user_keeps_them(
     encodings, other, recognised = FORMS[form]
     values = unchanged(form)
     moved = ["{}" if value["op"] == "c" else None for value in values]
-    kept = replace(encodings, ambiguous="keep")
+    encodings = replace(encodings, ambiguous="keep")
     unclear = {"fa", "na", "by"} if form == "base64" else {"fa", "na"}
-    for _, unavailable in masks(spark, map(compact, values), TABLE | other, kept, moved):
+    for _, unavailable in masks(spark, map(compact, values), TABLE | other, encodings, moved):
         assert unavailable == recognised | unclear
 
 
@@ -133,10 +133,10 @@ def with_null(op: str, before: Any = None) -> str:
 
 def test_a_null_is_a_null_wherever_the_change_says_all(spark: SparkSession) -> None:
     texts = [with_null("c"), with_null("r"), with_null("u", {"id": 1, "fa": [0.5]}), with_null("u")]
-    found = masks(spark, texts, DOUBTED, Encodings(ambiguous="keep"))
-    assert [unavailable for _, unavailable in found] == [None, None, None, {"fa"}]
-    found = masks(spark, texts[:3], DOUBTED, Encodings(ambiguous="fail"))
-    assert [unavailable for _, unavailable in found] == [None, None, None]
+    rows = masks(spark, texts, DOUBTED, Encodings(ambiguous="keep"))
+    assert [unavailable for _, unavailable in rows] == [None, None, None, {"fa"}]
+    rows = masks(spark, texts[:3], DOUBTED, Encodings(ambiguous="fail"))
+    assert [unavailable for _, unavailable in rows] == [None, None, None]
 
 
 def test_an_ambiguous_null_stops_the_run_where_the_user_says_so(spark: SparkSession) -> None:
@@ -229,8 +229,8 @@ def test_values_that_only_resemble_a_placeholder_are_data(spark: SparkSession) -
         {"t": None, "ta": None, "ia": None, "m": None},
         {"t": f'{{"{word}":1}}', "ta": [None], "ia": [None], "m": {"k": None}},
     ]
-    found = masks(spark, map(event, values), CUSTOM, Encodings())
-    for value, (row, unavailable) in zip(values, found, strict=True):
+    rows = masks(spark, map(event, values), CUSTOM, Encodings())
+    for value, (row, unavailable) in zip(values, rows, strict=True):
         assert unavailable is None
         assert {name: row[name] for name in value} == value
 

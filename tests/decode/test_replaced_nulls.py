@@ -35,10 +35,10 @@ def test_a_nullable_column_with_a_default_is_named_in_json(
     other = {"fields": [{"field": name, **more} for name in ("k", "z")]}
     other = other if form is FlattenedFormat else {"fields": [{"field": "before", **other}]}
     texts = {b"1": schema, b"2": other, b"3": {"type": "struct", "fields": []}}
-    known = {tag: form().carried_schema(0, json.dumps(one), JSON) for tag, one in texts.items()}
-    assert form(known).nullable_defaults({b"1"}) == ("k", "flag")
-    assert form(known).nullable_defaults({*known, b"unknown"}) == ("k", "flag", "z")
-    assert form(known).nullable_defaults({b"3"}) == ()
+    schemas = {tag: form().carried_schema(0, json.dumps(one), JSON) for tag, one in texts.items()}
+    assert form(schemas).nullable_defaults({b"1"}) == ("k", "flag")
+    assert form(schemas).nullable_defaults({*schemas, b"unknown"}) == ("k", "flag", "z")
+    assert form(schemas).nullable_defaults({b"3"}) == ()
 
 
 def test_a_nullable_column_with_a_default_is_named_in_avro() -> None:

@@ -42,8 +42,8 @@ def test_a_row_is_read_from_the_side_that_is_there(spark: SparkSession) -> None:
     frame = spark.createDataFrame(octets(texts), "_index int, value binary").coalesce(1)
     spec = RowSpec(COLUMNS, Encodings(), JsonRows())
     after = with_row(frame, spec, masked=False)
-    found = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
-    assert found == [(1, "x", "y"), None, (2, None, None), None]
+    rows = [r["row"] and tuple(r["row"]) for r in after.orderBy("_index").collect()]
+    assert rows == [(1, "x", "y"), None, (2, None, None), None]
     either = with_row(frame, spec, masked=False, sides=("after", "before"))
     assert tuple(either.where("_index = 1").collect()[0]["row"]) == (1, "x", "y")
 
@@ -52,8 +52,8 @@ def test_a_key_is_read_where_there_is_one(spark: SparkSession) -> None:
     texts = [text_of({"id": 1, "v": "x"}), None]
     frame = spark.createDataFrame(octets(texts), "_index int, key binary").coalesce(1)
     keyed = with_key(frame, COLUMNS[:2], "key_row", JsonRows())
-    found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
-    assert found == [(1, "x"), None]
+    keys = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
+    assert keys == [(1, "x"), None]
     null = spark.createDataFrame(octets([text_of({"id": None, "v": "x"})]), frame.schema)
     with pytest.raises(Exception, match="column 'id': NULL in a column of the key"):
         with_key(null, COLUMNS[:2], "key_row", JsonRows()).collect()
@@ -68,8 +68,8 @@ def test_the_key_a_row_moved_from_is_read_with_a_schema_and_without(spark: Spark
     texts = [text_of(key), text_of(key, schema=True), None]
     frame = spark.createDataFrame(list(enumerate(texts)), "_index int, moved_from string")
     keyed = with_old_key(frame.coalesce(1), *COLUMNS[:2])
-    found = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
-    assert found == [(1, "x"), (1, "x"), None]
+    keys = [r["key_row"] and tuple(r["key_row"]) for r in keyed.orderBy("_index").collect()]
+    assert keys == [(1, "x"), (1, "x"), None]
 
 
 def test_the_old_key_is_read_as_the_default_converter_of_headers_writes_it(

@@ -71,13 +71,13 @@ UNFIT: dict[str, tuple[LogicalType, Any]] = {
 @pytest.fixture(scope="module")
 def unfit(spark: SparkSession) -> dict[str, str | None]:
     """Why each of them failed, some at a time: every job is sent the plan of all columns."""
-    found: dict[str, str | None] = {}
+    reasons: dict[str, str | None] = {}
     for first in range(5):
         some = [*UNFIT.items()][first::5]
         columns = [SourceColumn(name, kind) for name, (kind, _) in some]
         texts = [event({name: wire}) for name, (_, wire) in some]
-        found.update(zip(dict(some), failures(spark, columns, texts), strict=True))
-    return found
+        reasons.update(zip(dict(some), failures(spark, columns, texts), strict=True))
+    return reasons
 
 
 @pytest.mark.parametrize("name", UNFIT)

@@ -181,16 +181,16 @@ def of_kind(name: str, kind: Mapping[str, Any]) -> tuple[SourceColumn, ...]:
 def test_each_record_of_a_batch_is_read_by_its_own_schema(
     spark: SparkSession, form: str, newer: int
 ) -> None:
-    first = [(name, *told[0]) for name, told in CHANGED.items()]
-    second = [(name, *told[1]) for name, told in CHANGED.items()]
+    first = [(name, *change[0]) for name, change in CHANGED.items()]
+    second = [(name, *change[1]) for name, change in CHANGED.items()]
     versions = (first, second) if newer else (second, first)
     shown, records = written(form, versions)
     frame = spark.createDataFrame(records, "key binary, value binary").coalesce(1)
     decoded = with_row(frame, RowSpec(shown.columns, Encodings(), shown.reader), masked=True)
     texts = (F.col(f"row.{name}").cast("string").alias(name) for name in CHANGED)
-    found = [row.asDict() for row in decoded.select(*texts).collect()]
-    expected = [{name: told[2][at] for name, told in CHANGED.items()} for at in (0, 1)]
-    assert found == (expected if newer else expected[::-1])
+    rows = [row.asDict() for row in decoded.select(*texts).collect()]
+    expected = [{name: change[2][at] for name, change in CHANGED.items()} for at in (0, 1)]
+    assert rows == (expected if newer else expected[::-1])
     assert {c.name: c.type.spark for c in shown.columns}["wider"] == DecimalType(12, 4)
 
 
@@ -240,8 +240,8 @@ def test_an_old_number_is_read_by_its_own_schema_where_the_new_type_is_declared(
     declared = declared_type(column.type, becomes[0].type)
     assert declared is not None
     assert declared.spark == becomes[0].type.spark
-    found = read(spark, SourceColumn("n", declared), ("0", 1234), plain="0")
-    assert [float(n) for n in found] == [1234]
+    numbers = read(spark, SourceColumn("n", declared), ("0", 1234), plain="0")
+    assert [float(n) for n in numbers] == [1234]
     # Nobody knows which of the two values a number is.
     assert declared_type(column.type, PRIMITIVES["boolean"]) is None
     assert declared_type(was[0].type, becomes[0].type) is not None
@@ -264,11 +264,11 @@ def test_types_that_look_the_same_but_read_other_versions_are_read_apart(
     old, new = of_kind("n", decimal(10, 2)), of_kind("n", decimal(12, 4))
     both = merge_versions({b"0" * 16: old, b"1" * 16: new})
     swapped = merge_versions({b"1" * 16: old, b"0" * 16: new})
-    found = []
+    texts = []
     for (column,) in (new, both, swapped):
         narrow = SourceColumn("n", as_narrower_type(column.type, DecimalType(10, 2)))
-        found += read(spark, narrow, ("0", 15_000))
-    assert found == ["1.50", "150.00", "1.50"]
+        texts += read(spark, narrow, ("0", 15_000))
+    assert texts == ["1.50", "150.00", "1.50"]
 
 
 def test_a_value_that_the_common_type_does_not_hold_stops(spark: SparkSession) -> None:
@@ -292,10 +292,10 @@ def test_a_value_that_spark_cannot_cast_to_the_lakes_type_stops_and_no_other_one
 ) -> None:
     old, new = of_kind("n", {"type": "int64"}), of_kind("n", MICROS)
     (column,) = merge_versions({b"0" * 16: old, b"1" * 16: new})
-    kept = replace(column, type=stored_as(column.type, LongType()))
-    assert stored_values(spark, kept, ("0", 5), ("1", None)) == [5, None]
+    lake_column = replace(column, type=stored_as(column.type, LongType()))
+    assert stored_values(spark, lake_column, ("0", 5), ("1", None)) == [5, None]
     with pytest.raises(Exception, match="a value is not a bigint, its type in the lake"):
-        stored_values(spark, kept, ("1", AT))
+        stored_values(spark, lake_column, ("1", AT))
 
 
 def test_a_struct_is_stored_by_the_names_of_its_fields_and_loses_none_that_has_a_value(
@@ -307,10 +307,10 @@ def test_a_struct_is_stored_by_the_names_of_its_fields_and_loses_none_that_has_a
     fit = ("0", {"a": 1}), ("1", {"a": 2}), ("1", None)
     unfit = ("1", {"a": 3, "b": 4})
     assert stored_values(spark, column, *fit, unfit) == [(None, 1), (None, 2), None, (4, 3)]
-    kept = replace(column, type=stored_as(column.type, old[0].type.spark))
-    assert stored_values(spark, kept, *fit) == [(1,), (2,), None]
+    lake_column = replace(column, type=stored_as(column.type, old[0].type.spark))
+    assert stored_values(spark, lake_column, *fit) == [(1,), (2,), None]
     with pytest.raises(Exception, match="a value is not a struct<a:int>, its type in the lake"):
-        stored_values(spark, kept, unfit)
+        stored_values(spark, lake_column, unfit)
 
 
 def test_the_known_casts_are_those_of_spark(spark: SparkSession) -> None:

@@ -49,9 +49,9 @@ def decode_texts(
     numbered = spark.createDataFrame(
         [(index, text.encode()) for index, text in enumerate(texts)], "_index bigint, value binary"
     ).coalesce(1)
-    found = _decoded(numbered, columns, encodings).orderBy("_index").collect()
+    rows = _decoded(numbered, columns, encodings).orderBy("_index").collect()
     return [
-        {name: value for name, value in row.asDict().items() if name != "_index"} for row in found
+        {name: value for name, value in row.asDict().items() if name != "_index"} for row in rows
     ]
 
 
