@@ -73,7 +73,7 @@ def test_a_change_is_in_the_batch_that_its_number_says(
         )
         for index in range(0 if snapshot else 1, len(cuts) + 1)
     ]
-    found: dict[int, set[int]] = {}
+    by_index: dict[int, set[int]] = {}
     for row in reduce(DataFrame.unionAll, each).collect():
-        found.setdefault(row["index"], set()).add(row["id"])
-    assert found == {index: ids for index, ids in by_number.items() if index is not None}
+        by_index.setdefault(row["index"], set()).add(row["id"])
+    assert by_index == {index: ids for index, ids in by_number.items() if index is not None}

@@ -58,8 +58,8 @@ def decoded(updates: DataFrame, table: TableSpec, number: int) -> DataFrame:
 
 def test_a_declared_key_that_an_update_leaves_out_fails(updates: DataFrame) -> None:
     table = TableSpec("public.a", COLUMNS, ("b",), True, JsonRows(cells=True))
-    (found,) = payload_of_partial_rows(decoded(updates, table, WHOLE), table, SPEC).collect()
-    assert (found["a"], found["b"]) == (1, 2)
+    (payload,) = payload_of_partial_rows(decoded(updates, table, WHOLE), table, SPEC).collect()
+    assert (payload["a"], payload["b"]) == (1, 2)
     with pytest.raises(Exception, match=r"column 'b': an update leaves this column of the key out"):
         decoded(updates, table, PART_AFTER).collect()
     with pytest.raises(Exception, match=r"column 'b': an update does not say what this column"):

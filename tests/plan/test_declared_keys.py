@@ -32,8 +32,8 @@ def event(op: str, after: Any, before: Any = None, *, lsn: int = 110) -> Any:
 
 def decoded(spark: SparkSession, events: Sequence[Any]) -> DataFrame:
     records = [Record("t.public.a", one, None, 0, number) for number, one in enumerate(events)]
-    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
-    return decoded_rows(local_checkpoint(found), TABLE, SPEC)
+    window = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
+    return decoded_rows(local_checkpoint(window), TABLE, SPEC)
 
 
 def payloads(spark: SparkSession, events: Sequence[Any]) -> list[tuple[Any, ...]]:

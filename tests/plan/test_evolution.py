@@ -24,13 +24,13 @@ WAS = (column("id", "int64", nullable=False), column("note"), column("n", "int32
 BEFORE = SourceSchema.of(WAS)
 
 
-def found(*now: SourceColumn, before: SourceSchema | None = BEFORE) -> list[tuple[str, str]]:
+def changes_of(*now: SourceColumn, before: SourceSchema | None = BEFORE) -> list[tuple[str, str]]:
     return [(change.kind.value, change.column) for change in changes(LAKE, before, now)]
 
 
 def test_the_same_table_has_no_changes() -> None:
-    assert found(*WAS) == []
-    assert found(*WAS, before=None) == []
+    assert changes_of(*WAS) == []
+    assert changes_of(*WAS, before=None) == []
 
 
 @pytest.mark.parametrize(
@@ -51,23 +51,23 @@ def test_the_same_table_has_no_changes() -> None:
 def test_each_kind_of_change_is_told(
     now: Sequence[SourceColumn], kinds: list[tuple[str, str]]
 ) -> None:
-    assert found(*now) == kinds
+    assert changes_of(*now) == kinds
 
 
 def test_a_change_is_told_once_and_not_of_a_column_that_went_long_ago() -> None:
-    assert found(*WAS[:2], before=SourceSchema.of(WAS[:2])) == []
+    assert changes_of(*WAS[:2], before=SourceSchema.of(WAS[:2])) == []
     narrow = (*WAS[:2], column("n", "int16"))
-    assert found(*narrow, before=SourceSchema.of(narrow)) == []
+    assert changes_of(*narrow, before=SourceSchema.of(narrow)) == []
 
 
 def test_a_column_that_comes_again_is_an_added_one() -> None:
-    assert found(*WAS, before=SourceSchema.of(WAS[:2])) == [("added", "n")]
+    assert changes_of(*WAS, before=SourceSchema.of(WAS[:2])) == [("added", "n")]
 
 
 def test_where_nothing_tells_nullability_and_default_these_do_not_change() -> None:
     untold = [SourceColumn(c.name, c.type) for c in WAS]
-    assert found(*untold) == []
-    assert found(*WAS, before=SourceSchema.of(untold)) == []
+    assert changes_of(*untold) == []
+    assert changes_of(*WAS, before=SourceSchema.of(untold)) == []
 
 
 def test_a_schema_is_written_down_and_read_again() -> None:

@@ -33,8 +33,8 @@ def inferred(spark: SparkSession, columns: dict[str, list[Any]]) -> dict[str, In
 
 
 def test_a_column_gets_the_narrowest_type_that_reads_every_value(spark: SparkSession) -> None:
-    found = inferred(spark, {name: values for name, (values, _) in COLUMNS.items()})
-    kinds = {name: inferred.kind for name, inferred in found.items()}
+    inferences = inferred(spark, {name: values for name, (values, _) in COLUMNS.items()})
+    kinds = {name: inferred.kind for name, inferred in inferences.items()}
     assert kinds == {name: kind for name, (_, kind) in COLUMNS.items()}
 
 
@@ -69,5 +69,5 @@ CERTAIN: dict[str, list[Any]] = {
 
 
 def test_a_type_is_certain_only_if_some_value_can_be_of_no_other(spark: SparkSession) -> None:
-    found = inferred(spark, {**GUESSES, **CERTAIN})
-    assert {name for name, inferred in found.items() if inferred.certain} == set(CERTAIN)
+    inferences = inferred(spark, {**GUESSES, **CERTAIN})
+    assert {name for name, inferred in inferences.items() if inferred.certain} == set(CERTAIN)

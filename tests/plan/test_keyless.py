@@ -61,10 +61,10 @@ def decoded(
         Record("t.public.a", one, None, 0, number, {"__debezium.context.runId": life})
         for number, (life, one) in enumerate(sent)
     ]
-    return decoded_rows(found(spark, records), keyless(policy), SPEC)
+    return decoded_rows(window(spark, records), keyless(policy), SPEC)
 
 
-def found(spark: SparkSession, records: Iterable[Record], *, event: bool = False) -> DataFrame:
+def window(spark: SparkSession, records: Iterable[Record], *, event: bool = False) -> DataFrame:
     envelopes = decode_envelope(frame(spark, records), event=event)
     return local_checkpoint(changes(envelopes, ChangeSpec("postgresql", event=event)))
 
@@ -77,10 +77,10 @@ def payload(
     rows: DataFrame, policy: Keyless, lake: DataFrame | None = None, tombstones_to: str = ""
 ) -> list[Row]:
     table = keyless(policy)
-    told = resolve_net_zero(rows, lake, table.key, tombstones_to, SPEC.names)
+    rows = resolve_net_zero(rows, lake, table.key, tombstones_to, SPEC.names)
     names = SPEC.names
     return (
-        payload_of_partial_rows(told, table, SPEC)
+        payload_of_partial_rows(rows, table, SPEC)
         .select("n", "t", names.deleted, names.position)
         .collect()
     )
@@ -237,8 +237,8 @@ def test_a_row_that_its_transaction_makes_and_takes_away_is_as_the_lake_has_it(
         *(event("c", row, lsn=110, order=1) for row in (live, dead, again)),
         *(event("d", None, row, lsn=120, order=2) for row in (live, dead, again)),
     ]
-    kept, graves = (lake.where(f"NOT {names.deleted}"), rows[0][2]) if hard else (lake, "")
-    shown = payload(decoded(spark, once(changed)), Keyless.FULL_ROW, kept, graves)
+    lake, tombstones_to = (lake.where(f"NOT {names.deleted}"), rows[0][2]) if hard else (lake, "")
+    shown = payload(decoded(spark, once(changed)), Keyless.FULL_ROW, lake, tombstones_to)
     left = sorted((row[:3] for row in shown), key=str)
     assert left == [(1, None, False), (7, None, False), GONE]
 
@@ -268,9 +268,9 @@ def test_the_operation_of_a_row_without_a_key_says_whether_the_row_is_there(
     records = [Record("t.public.a", one, None, 0, number) for number, one in enumerate(events)]
     spec = replace(SPEC, names=MetadataColumns(event=POSTGRESQL.fieldNames()))
     table = keyless(Keyless.FULL_ROW)
-    rows = decoded_rows(found(spark, records, event=True), table, spec)
-    settled = resolve_net_zero(rows, None, table.key, "", spec.names)
-    payloads = payload_of_partial_rows(settled, table, spec).select("n", OPERATION).collect()
+    rows = decoded_rows(window(spark, records, event=True), table, spec)
+    rows = resolve_net_zero(rows, None, table.key, "", spec.names)
+    payloads = payload_of_partial_rows(rows, table, spec).select("n", OPERATION).collect()
     assert sorted(map(tuple, payloads), key=str) == [(1, "c"), (3, "u"), (5, "c"), (None, "d")]
 
 
@@ -300,7 +300,7 @@ REFUSED = {
 def refused(spark: SparkSession) -> DataFrame:
     """Changes that are refused; the offset of each is its number."""
     events = (event(op, row, before) for _, op, row, before, _ in REFUSED.values())
-    return found(spark, (Record("t", one, offset=number) for number, one in enumerate(events)))
+    return window(spark, (Record("t", one, offset=number) for number, one in enumerate(events)))
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -74,8 +74,8 @@ def named(path: Path) -> str:
 def test_a_module_of_the_plan_mentions_no_action_session_or_clock() -> None:
     pure = modules(*PURE)
     assert {path.relative_to(ROOT).parts[0] for path in pure} == {*PURE}
-    found = {named(path): [*impurities(path.read_text("utf-8"))] for path in pure}
-    assert {name: told for name, told in found.items() if told} == {}
+    mentions = {named(path): [*impurities(path.read_text("utf-8"))] for path in pure}
+    assert {name: lines for name, lines in mentions.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
@@ -188,14 +188,14 @@ def test_building_the_plan_of_a_window_and_of_its_payloads_starts_no_job_and_has
     assert has(counter.where("topic = 't'").groupBy().count(), "PYTHON_UDF")
 
 
-def fits(output: StructType, wanted: StructType) -> list[str]:
+def fits(output: StructType, contract: StructType) -> list[str]:
     """Say where an output is not what the next stage was promised."""
 
     def columns(schema: StructType) -> list[tuple[str, DataType]]:
         return [(field.name, field.dataType) for field in schema]
 
-    problems = [] if columns(output) == columns(wanted) else [f"{output} is not {wanted}"]
-    promised = {field.name for field in wanted if not field.nullable}
+    problems = [] if columns(output) == columns(contract) else [f"{output} is not {contract}"]
+    promised = {field.name for field in contract if not field.nullable}
     loose = {field.name for field in output if field.nullable} & promised
     return problems + [f"{name} may be null" for name in sorted(loose)]
 
@@ -204,12 +204,12 @@ def test_each_stage_gives_what_the_next_one_takes(records: DataFrame) -> None:
     assert records.schema == RECORD
     envelopes = decode_envelope(records)
     assert fits(envelopes.schema, ENVELOPE) == []
-    found = changes(envelopes, ChangeSpec("postgresql"))
-    assert fits(found.schema, CHANGE) == []
+    window = changes(envelopes, ChangeSpec("postgresql"))
+    assert fits(window.schema, CHANGE) == []
     assert fits(changes(envelopes, ChangeSpec("mariadb")).schema, CHANGE) == []
     ends = window_boundaries(window_metadata(records, SPEC), SPEC)
     assert fits(ends.drop("domain").schema, BOUNDARY) == []
-    assert fits(completeness.with_end_offset(found, ends).drop("end_offset").schema, CHANGE) == []
+    assert fits(completeness.with_end_offset(window, ends).drop("end_offset").schema, CHANGE) == []
 
 
 def test_both_folds_give_payloads_of_one_shape(records: DataFrame) -> None:

@@ -44,7 +44,7 @@ def read(
     return local_checkpoint(window_changes(written, spec))
 
 
-def settled(spark: SparkSession, *records: Record) -> str | None:
+def settled_position(spark: SparkSession, *records: Record) -> str | None:
     evidence = row_evidence(read(spark, records), DELAY).first()
     assert evidence is not None
     assert (evidence["unnamed"], evidence["anonymous"]) == (0, 0)
@@ -81,8 +81,8 @@ def test_a_gtid_names_the_transaction_and_its_server(spark: SparkSession) -> Non
         Record("t.shop.a", binlog_event(None, pos=pos, gtid=gtid), {"id": pos}, 0, pos)
         for pos, gtid in ((10, "0-1-9"), (20, "0-1-9"), (30, "0-2-10"))
     ]
-    found = row_boundaries(read(spark, records, MARIADB), MARIADB).orderBy("end_offset")
-    assert [(row["end_offset"], row["id"], row["domain"]) for row in found.collect()] == [
+    boundaries = row_boundaries(read(spark, records, MARIADB), MARIADB).orderBy("end_offset")
+    assert [(row["end_offset"], row["id"], row["domain"]) for row in boundaries.collect()] == [
         (9, "0-1-9", "0"),
         (10, "0-2-10", "0"),
     ]
@@ -92,11 +92,11 @@ def test_all_is_there_below_a_row_that_others_of_its_incarnation_follow_after_th
     spark: SparkSession,
 ) -> None:
     rows = (sent(1, 7, None, 90), sent(2, 9, 100, 150), sent(3, 8, 200, 240))
-    assert settled(spark, *rows) is None
-    assert settled(spark, *rows, sent(11, 11, 300, 350)) == after(0, 0)
-    assert settled(spark, *rows, sent(12, 11, 300, 350)) == after(0, 101)
+    assert settled_position(spark, *rows) is None
+    assert settled_position(spark, *rows, sent(11, 11, 300, 350)) == after(0, 0)
+    assert settled_position(spark, *rows, sent(12, 11, 300, 350)) == after(0, 101)
     # The transaction of the last row goes on: nothing of a later one is there.
-    assert settled(spark, *rows, sent(99, 8, 200, 250)) == after(0, 201)
+    assert settled_position(spark, *rows, sent(99, 8, 200, 250)) == after(0, 201)
 
 
 def test_what_a_killed_connector_may_not_have_sent_is_not_taken_for_sent(
@@ -105,8 +105,8 @@ def test_what_a_killed_connector_may_not_have_sent_is_not_taken_for_sent(
     rows = (sent(1, 7, None, 90), sent(2, 9, 100, 150), sent(3, 8, 200, 240))
     # The second incarnation sends again what the first one may have lost, and has just begun to.
     again = sent(60, 7, None, 90, "second")
-    assert settled(spark, *rows, again) is None
-    assert settled(spark, *rows, again, sent(71, 8, 200, 240, "second")) == after(0, 0)
+    assert settled_position(spark, *rows, again) is None
+    assert settled_position(spark, *rows, again, sent(71, 8, 200, 240, "second")) == after(0, 0)
 
 
 def test_rows_that_do_not_show_their_transaction_are_counted_and_rows_of_none_are_not(
