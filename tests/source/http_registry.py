@@ -44,13 +44,13 @@ class Loopback:
     Attributes:
         answer: Path without query -> answer.
         url: Its address.
-        asked: The paths in order.
+        paths: The requested paths in order.
         logins: The Authorization headers in order.
     """
 
     answer: Callable[[str], Reply]
     url: str = ""
-    asked: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     logins: list[str | None] = field(default_factory=list)
 
     @property
@@ -69,7 +69,7 @@ def loopback(
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            registry.asked.append(path)
+            registry.paths.append(path)
             registry.logins.append(self.headers["Authorization"])
             reply = registry.answer(path)
             body = reply.body.encode()

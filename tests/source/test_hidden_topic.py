@@ -23,7 +23,7 @@ class Answering:
         self.error = KafkaException(KafkaError(code))
         self.topics: Sequence[str] = ()
 
-    def describe_topics(self, asked: TopicCollection, **_: Any) -> dict[str, Future[None]]:
+    def describe_topics(self, topics: TopicCollection, **_: Any) -> dict[str, Future[None]]:
         future: Future[None] = Future()
         future.set_exception(self.error)
         return {"px.a": future}
@@ -33,17 +33,17 @@ class Answering:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "told"),
+    ("code", "kind", "message"),
     [
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, AccessError, "may not describe topic 'px.a'"),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, MissingTopicError, "'px.a' does not exist"),
     ],
 )
 def test_the_brokers_answer_by_name_decides(
-    monkeypatch: pytest.MonkeyPatch, code: int, kind: type[LakeingestError], told: str
+    monkeypatch: pytest.MonkeyPatch, code: int, kind: type[LakeingestError], message: str
 ) -> None:
     broker = Broker(client_options({"bootstrap.servers": "kafka:9092"}))
     client = cast(AdminClient, Answering(code))
     monkeypatch.setattr(broker, "_client", lambda: client)
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         broker.watermarks(["px.a"])

@@ -120,13 +120,13 @@ def test_explicit_ranges_are_read_exactly(
     produce(broker, a, 5, partition=0)
     produce(broker, a, 5, partition=1)
     produce(broker, b, 5)
-    found = source(spark, broker, prefix)
-    frame = found.read([OffsetRange(b, 0, 4, 5), OffsetRange(a, 1, 1, 3), OffsetRange(a, 0, 2, 2)])
+    kafka = source(spark, broker, prefix)
+    frame = kafka.read([OffsetRange(b, 0, 4, 5), OffsetRange(a, 1, 1, 3), OffsetRange(a, 0, 2, 2)])
     assert frame.schema == frame_schemas.RECORD
     assert offsets(frame.collect()) == [(a, 1, 1), (a, 1, 2), (b, 0, 4)]
-    assert found.read([OffsetRange(a, 0, 2, 2)]).collect() == []
-    found.close()
-    found.close()
+    assert kafka.read([OffsetRange(a, 0, 2, 2)]).collect() == []
+    kafka.close()
+    kafka.close()
 
 
 def test_bounds_are_of_every_partition_also_of_empty_ones(
@@ -136,10 +136,10 @@ def test_bounds_are_of_every_partition_also_of_empty_ones(
     broker.create_topics({topic: 3})
     produce(broker, topic, 4, partition=1)
     broker.delete_records(topic, 1, before=3)
-    found = source(spark, broker, prefix).watermarks([topic])
-    (id_,) = {marks.topic_id for marks in found.values()}
+    bounds = source(spark, broker, prefix).watermarks([topic])
+    (id_,) = {marks.topic_id for marks in bounds.values()}
     assert id_
-    assert found == {
+    assert bounds == {
         TopicPartition(topic, 0): Watermarks(0, 0, topic_id=id_),
         TopicPartition(topic, 1): Watermarks(3, 4, topic_id=id_),
         TopicPartition(topic, 2): Watermarks(0, 0, topic_id=id_),
@@ -151,20 +151,20 @@ def test_a_topic_made_again_has_another_id_and_is_not_read_on(
 ) -> None:
     """It has grown past the offset that is wanted, so that offsets alone tell nothing."""
     topic = topic_of(broker, prefix, 3)
-    found = source(spark, broker, prefix)
-    ranges = plan_window_ranges(found, None, Frontier(), 100)
+    kafka = source(spark, broker, prefix)
+    ranges = plan_window_ranges(kafka, None, Frontier(), 100)
     applied = Frontier(offsets={topic: {0: 3}}).with_topic_ids(ranges.topic_ids)
-    assert plan_window_ranges(found, None, applied, 100).nothing
+    assert plan_window_ranges(kafka, None, applied, 100).nothing
     broker.delete_topic(topic)
     with pytest.raises(MissingTopicError, match=f"'{topic}' does not exist"):
-        found.watermarks([topic])
+        kafka.watermarks([topic])
     broker.create_topics({topic: 1, f"{prefix}.b": 1})
     produce(broker, topic, 5)
     with pytest.raises(DataError, match=f"id of topic '{topic}' is another one"):
-        plan_window_ranges(found, None, applied, 100)
+        plan_window_ranges(kafka, None, applied, 100)
     without = replace(applied, topic_ids={})
     assert [
-        (part.start, part.end) for part in plan_window_ranges(found, None, without, 100).data
+        (part.start, part.end) for part in plan_window_ranges(kafka, None, without, 100).data
     ] == [(3, 5)]
 
 
@@ -179,17 +179,17 @@ def test_aborted_transactions_are_not_seen(
         producer.produce(topic, value=text)
         producer.flush(30)
         (producer.commit_transaction if commits else producer.abort_transaction)(30)
-    found = source(spark, broker, prefix)
+    kafka = source(spark, broker, prefix)
     # Each transaction takes two offsets: its record and the marker of its end.
-    marks = marks_once_ended(found, topic, 8)
+    marks = marks_once_ended(kafka, topic, 8)
     assert (marks.earliest, marks.high) == (0, 8)
-    rows = found.read([OffsetRange(topic, 0, 0, 8)]).collect()
+    rows = kafka.read([OffsetRange(topic, 0, 0, 8)]).collect()
     assert sorted((row.offset, bytes(row.value)) for row in rows) == [
         (0, b"kept"),
         (4, b"kept too"),
     ]
     began = time.monotonic()
-    assert found.read([OffsetRange(topic, 0, 5, 8)]).collect() == []
+    assert kafka.read([OffsetRange(topic, 0, 5, 8)]).collect() == []
     assert time.monotonic() - began < 60, "a range that ends with an aborted transaction waits"
     careless = source(spark, broker, prefix, settings={"isolation.level": "read_uncommitted"})
     assert careless.read([OffsetRange(topic, 0, 0, 8)]).count() == 4
@@ -204,16 +204,16 @@ def test_open_transaction_bounds_the_log_until_it_ends(
     producer.produce(topic, value="open")
     producer.flush(30)
     produce(broker, topic, 1)
-    found = source(spark, broker, prefix)
-    assert found.watermarks([topic])[TopicPartition(topic, 0)].high == 2
+    kafka = source(spark, broker, prefix)
+    assert kafka.watermarks([topic])[TopicPartition(topic, 0)].high == 2
     careless = source(spark, broker, prefix, settings={"isolation.level": "read_uncommitted"})
     assert careless.watermarks([topic])[TopicPartition(topic, 0)].high == 4
     behind = "up to 4 are wanted, but the log ends at 2.*deleted and made again"
     with pytest.raises(DataError, match=behind):
-        found.read([OffsetRange(topic, 0, 0, 4)])
+        kafka.read([OffsetRange(topic, 0, 0, 4)])
     producer.commit_transaction(30)
-    assert marks_once_ended(found, topic, 5).high == 5
-    assert found.read([OffsetRange(topic, 0, 0, 5)]).count() == 4
+    assert marks_once_ended(kafka, topic, 5).high == 5
+    assert kafka.read([OffsetRange(topic, 0, 0, 5)]).count() == 4
 
 
 def test_range_removed_by_retention_stops_with_topic_partition_and_offset(
@@ -222,21 +222,21 @@ def test_range_removed_by_retention_stops_with_topic_partition_and_offset(
     topic = f"{prefix}.a"
     broker.create_topics({topic: 2})
     produce(broker, topic, 10, partition=1)
-    found = source(spark, broker, prefix)
-    planned = found.read([OffsetRange(topic, 1, 2, 10)])
+    kafka = source(spark, broker, prefix)
+    planned = kafka.read([OffsetRange(topic, 1, 2, 10)])
     broker.delete_records(topic, 1, before=6)
     named = rf"'{topic}', partition 1: offset 2 .* earliest there is 6.*retention\.ms"
     with pytest.raises(DataError, match=named):
-        found.read([OffsetRange(topic, 1, 2, 10)])
+        kafka.read([OffsetRange(topic, 1, 2, 10)])
     # Removed after the plan was made: the action itself must fail, and be explained.
     with pytest.raises(Exception, match="Cannot fetch offset 2") as late:
         planned.collect()
-    explained = data_loss_error(late.value, found)
+    explained = data_loss_error(late.value, kafka)
     assert explained is not None
     with pytest.raises(DataError, match=named):
         raise explained
-    assert found.read([OffsetRange(topic, 1, 6, 10)]).count() == 4
-    assert data_loss_error(ValueError("another fault"), found) is None
+    assert kafka.read([OffsetRange(topic, 1, 6, 10)]).count() == 4
+    assert data_loss_error(ValueError("another fault"), kafka) is None
 
 
 def test_topic_pattern_selects_by_whole_names(
@@ -261,8 +261,8 @@ def test_headers_nulls_and_bytes_survive(
         ],
     )
     replay(tmp_path, broker.bootstrap, rename=f"{prefix}.")
-    found = source(spark, broker, prefix).read([OffsetRange(f"{prefix}.a", 0, 0, 2)])
-    first, second = found.orderBy("offset").collect()
+    frame = source(spark, broker, prefix).read([OffsetRange(f"{prefix}.a", 0, 0, 2)])
+    first, second = frame.orderBy("offset").collect()
     assert (first.key, bytes(first.value)) == (None, b"\0\1\2\x80\xff")
     assert [(h.key, h.value and bytes(h.value)) for h in first.headers] == [
         ("n", b"1"),
@@ -319,9 +319,9 @@ def test_login_of_the_java_client_serves_both_clients(
     spark: SparkSession, broker: KafkaBroker, prefix: str
 ) -> None:
     topic = topic_of(broker, prefix, 3)
-    found = KafkaSource(spark, login(broker, PASSWORD), TopicNames(prefix))
-    assert found.topics() == (topic,)
-    assert found.read([OffsetRange(topic, 0, 1, 3)]).count() == 2
+    kafka = KafkaSource(spark, login(broker, PASSWORD), TopicNames(prefix))
+    assert kafka.topics() == (topic,)
+    assert kafka.read([OffsetRange(topic, 0, 1, 3)]).count() == 2
 
 
 @pytest.mark.soak
@@ -340,12 +340,12 @@ def test_broker_that_was_killed_is_waited_for(
     spark: SparkSession, other: KafkaBroker, prefix: str
 ) -> None:
     topic = topic_of(other, prefix, 3)
-    found = source(spark, other, prefix)
-    bounds = found.watermarks([topic])
+    kafka = source(spark, other, prefix)
+    bounds = kafka.watermarks([topic])
     other.kill()
     other.start()
-    assert found.watermarks([topic]) == bounds
-    assert found.read([OffsetRange(topic, 0, 0, 3)]).count() == 3
+    assert kafka.watermarks([topic]) == bounds
+    assert kafka.read([OffsetRange(topic, 0, 0, 3)]).count() == 3
 
 
 def test_missing_client_package_names_what_to_install(

@@ -24,20 +24,20 @@ def source(spark: SparkSession, folder: Path, prefix: str = "t") -> RecordedSour
     )
 
 
-def rows(found: RecordedSource, *ranges: OffsetRange) -> list[Row]:
-    return found.read(ranges).orderBy("topic", "partition", "offset").collect()
+def rows(recording: RecordedSource, *ranges: OffsetRange) -> list[Row]:
+    return recording.read(ranges).orderBy("topic", "partition", "offset").collect()
 
 
-def places(found: list[Row]) -> list[tuple[str, int, int]]:
-    return [(row.topic, row.partition, row.offset) for row in found]
+def places(records: list[Row]) -> list[tuple[str, int, int]]:
+    return [(row.topic, row.partition, row.offset) for row in records]
 
 
 def test_explicit_ranges_are_read_exactly(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "a folder, 100%"
     write_topic(folder, "t.a", [line(p, o) for p in range(2) for o in range(5)])
     write_topic(folder, "t.b", [line(0, o) for o in range(5)])
-    found = rows(source(spark, folder), OffsetRange("t.a", 1, 1, 3), OffsetRange("t.b", 0, 4, 5))
-    assert places(found) == [("t.a", 1, 1), ("t.a", 1, 2), ("t.b", 0, 4)]
+    records = rows(source(spark, folder), OffsetRange("t.a", 1, 1, 3), OffsetRange("t.b", 0, 4, 5))
+    assert places(records) == [("t.a", 1, 1), ("t.a", 1, 2), ("t.b", 0, 4)]
 
 
 def test_values_above_twenty_million_characters_are_read(
@@ -46,8 +46,8 @@ def test_values_above_twenty_million_characters_are_read(
     packed = {"b64": base64.b64encode(b"\xff" * 15_000_100).decode()}
     write_topic(tmp_path, "t.a", [line(0, 0, packed), line(0, 1, "x" * 20_000_100)])
     read = source(spark, tmp_path).read([OffsetRange("t.a", 0, 0, 2)])
-    found = read.select(F.octet_length("value")).orderBy("offset").collect()
-    assert [row[0] for row in found] == [15_000_100, 20_000_100]
+    lengths = read.select(F.octet_length("value")).orderBy("offset").collect()
+    assert [row[0] for row in lengths] == [15_000_100, 20_000_100]
 
 
 def test_text_bytes_nulls_and_headers_survive(spark: SparkSession, tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_text_bytes_nulls_and_headers_survive(spark: SparkSession, tmp_path: Pat
 
 def test_frame_has_exactly_the_promised_shape(spark: SparkSession, tmp_path: Path) -> None:
     write_topic(tmp_path, "t.a", [line(0, 0)])
-    found = source(spark, tmp_path)
-    assert found.read([OffsetRange("t.a", 0, 0, 1)]).schema == frame_schemas.RECORD
-    assert found.read([]).schema == frame_schemas.RECORD
-    assert rows(found, OffsetRange("t.a", 0, 1, 1)) == []
+    recording = source(spark, tmp_path)
+    assert recording.read([OffsetRange("t.a", 0, 0, 1)]).schema == frame_schemas.RECORD
+    assert recording.read([]).schema == frame_schemas.RECORD
+    assert rows(recording, OffsetRange("t.a", 0, 1, 1)) == []
 
 
 def test_bounds_come_from_the_manifest_also_of_empty_partitions(
@@ -125,13 +125,13 @@ def test_range_that_was_not_recorded_stops_with_topic_partition_and_offset(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     write_topic(tmp_path, "t.a", [line(0, 5), line(0, 6)])
-    found = source(spark, tmp_path)
+    recording = source(spark, tmp_path)
     with pytest.raises(DataError, match=r"'t\.a', partition 0: offset 2 .* earliest there is 5"):
-        found.read([OffsetRange("t.a", 0, 2, 6)])
+        recording.read([OffsetRange("t.a", 0, 2, 6)])
     with pytest.raises(DataError, match=r"up to 8 are wanted, but the log ends at 7"):
-        found.read([OffsetRange("t.a", 0, 5, 8)])
+        recording.read([OffsetRange("t.a", 0, 5, 8)])
     with pytest.raises(DataError, match="no partition 3"):
-        found.read([OffsetRange("t.a", 3, 0, 1)])
+        recording.read([OffsetRange("t.a", 3, 0, 1)])
 
 
 def test_two_ranges_of_one_partition_are_a_defect_of_the_caller(
@@ -178,9 +178,9 @@ def test_a_record_is_read_once_where_names_of_topics_begin_alike_and_a_pattern_m
     names = ("t.a", "t.a.b", "t.ab")
     for topic in names:
         write_topic(tmp_path, topic, [line(0, o) for o in range(3)])
-    found = RecordedSource(spark, str(tmp_path), TopicNames("t", pattern=r"t\.a.*"))
-    assert found.topics() == names
-    read = rows(found, *(OffsetRange(topic, 0, 0, 3) for topic in names))
+    recording = RecordedSource(spark, str(tmp_path), TopicNames("t", pattern=r"t\.a.*"))
+    assert recording.topics() == names
+    read = rows(recording, *(OffsetRange(topic, 0, 0, 3) for topic in names))
     assert places(read) == [(topic, 0, o) for topic in names for o in range(3)]
 
 
@@ -205,11 +205,11 @@ def test_reading_starts_no_scan_before_an_action(spark: SparkSession, tmp_path: 
 @pytest.mark.skipif(not DEMO.is_dir(), reason="the recorded demo is not in this tree")
 def test_recorded_demo_is_read_whole(spark: SparkSession) -> None:
     manifest = json.loads((DEMO / "manifest.json").read_text(encoding="utf-8"))
-    found = source(spark, DEMO, manifest["prefix"])
-    topics = [*found.topics(), f"{manifest['prefix']}.transaction"]
-    marks = found.watermarks(topics)
+    recording = source(spark, DEMO, manifest["prefix"])
+    topics = [*recording.topics(), f"{manifest['prefix']}.transaction"]
+    marks = recording.watermarks(topics)
     ranges = [OffsetRange(p.topic, p.partition, w.earliest, w.high) for p, w in marks.items()]
-    counted = found.read(ranges).groupBy("topic").count().collect()
+    counted = recording.read(ranges).groupBy("topic").count().collect()
     assert {row["topic"]: row["count"] for row in counted} == {
         topic: manifest["topics"][topic]["records"] for topic in topics
     }

@@ -73,13 +73,13 @@ def failure(expected: type[LakeingestError], ask: Callable[[], object]) -> str:
 def test_a_schema_is_asked_for_by_its_id(stack: ExitStack) -> None:
     registry, server = opened(stack, schema_reply())
     assert json.loads(registry.schema(7)) == RECORD
-    assert server.asked == ["/schemas/ids/7"]
+    assert server.paths == ["/schemas/ids/7"]
 
 
 def test_a_path_in_the_url_is_kept(stack: ExitStack) -> None:
     server = serve(stack, schema_reply())
     at(stack, f"{server.url}/apis/ccompat/v7/").schema(7)
-    assert server.asked == ["/apis/ccompat/v7/schemas/ids/7"]
+    assert server.paths == ["/apis/ccompat/v7/schemas/ids/7"]
 
 
 def test_threads_that_want_one_schema_ask_once(stack: ExitStack) -> None:
@@ -91,14 +91,14 @@ def test_threads_that_want_one_schema_ask_once(stack: ExitStack) -> None:
     with ThreadPoolExecutor(8) as threads:
         texts = set(threads.map(at(stack, server.url).schema, [1, 2] * 8))
     assert len(texts) == 1
-    assert sorted(server.asked) == ["/schemas/ids/1", "/schemas/ids/2"]
+    assert sorted(server.paths) == ["/schemas/ids/1", "/schemas/ids/2"]
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_login_is_an_error_of_access_at_once(stack: ExitStack, status: int) -> None:
     registry, server = opened(stack, error_reply(status, status * 100 + 1, "no"))
     assert "basic.auth.user.info" in failure(AccessError, lambda: registry.schema(1))
-    assert len(server.asked) == 1
+    assert len(server.paths) == 1
     failure(AccessError, at(stack, server.url).check)
 
 
@@ -107,7 +107,7 @@ def test_an_id_that_nobody_knows_is_an_error_of_the_data(stack: ExitStack) -> No
     said = failure(DataError, lambda: registry.schema(17))
     assert "schema id 17" in said
     assert "schema.registry.url" in said
-    assert len(server.asked) == 1
+    assert len(server.paths) == 1
 
 
 @pytest.mark.parametrize("missing", [error_reply(404, 404), Reply(404, "nothing", "text/plain")])
@@ -134,7 +134,7 @@ def test_a_registry_that_recovers_is_waited_for(
     registry, server = opened(stack, busy, busy, schema_reply())
     with caplog.at_level(logging.WARNING):
         assert registry.schema(1)
-    assert len(server.asked) == 3
+    assert len(server.paths) == 3
     assert caplog.text.count("Asking again") == 2
 
 
@@ -146,7 +146,7 @@ def test_a_registry_that_stays_broken_is_unavailable_after_the_retries(
     said = failure(UnavailableError, lambda: registry.schema(1))
     assert server.url in said
     assert "store is gone" in said
-    assert len(server.asked) == retries + 1
+    assert len(server.paths) == retries + 1
 
 
 def test_a_failure_is_not_remembered(stack: ExitStack) -> None:
@@ -170,9 +170,9 @@ def test_a_silent_registry_is_given_up(stack: ExitStack) -> None:
     assert "no answer within 0.1 s" in said
     assert time.monotonic() - started < 5
     # The server's thread may take note of the second request after the client has given it up.
-    while len(server.asked) < 2 and time.monotonic() - started < 5:
+    while len(server.paths) < 2 and time.monotonic() - started < 5:
         time.sleep(0.01)
-    assert len(server.asked) == 2
+    assert len(server.paths) == 2
 
 
 def test_a_port_where_nobody_listens_is_unavailable(stack: ExitStack) -> None:
@@ -202,7 +202,7 @@ def test_an_answer_that_is_no_registrys_is_not_asked_for_again(
     said = failure(UnavailableError, lambda: registry.schema(1))
     assert "schema.registry.url" in said
     assert "html" not in said
-    assert len(server.asked) == 1
+    assert len(server.paths) == 1
 
 
 @pytest.mark.parametrize("reply", [HTML, Reply(200, "{}"), Reply(200, "")])
@@ -214,7 +214,7 @@ def test_a_check_notices_that_something_else_answers(stack: ExitStack, reply: Re
 def test_a_check_of_a_good_registry_reads_no_schema(stack: ExitStack) -> None:
     registry, server = opened(stack, TYPES)
     registry.check()
-    assert server.asked == ["/schemas/types"]
+    assert server.paths == ["/schemas/types"]
 
 
 @pytest.mark.parametrize("kind", ["JSON", "PROTOBUF"])
@@ -229,8 +229,8 @@ def test_a_dead_address_does_not_delay_the_next_one(stack: ExitStack) -> None:
     registry = at(stack, dead.url, good.url)
     for schema_id in range(3):
         registry.schema(schema_id)
-    assert len(dead.asked) == 1
-    assert len(good.asked) == 3
+    assert len(dead.paths) == 1
+    assert len(good.paths) == 3
 
 
 def test_user_and_password_are_sent_and_said_to_nobody(

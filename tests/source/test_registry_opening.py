@@ -79,15 +79,15 @@ def test_references_of_references_are_found_in_a_recording(tmp_path: Path) -> No
 
 
 def test_a_schema_is_made_whole_once() -> None:
-    asked: list[int] = []
+    ids: list[int] = []
 
     def by_id(schema_id: int) -> Registered:
-        asked.append(schema_id)
+        ids.append(schema_id)
         return Registered('"long"')
 
     schemas = WholeSchemas(by_id, lambda *_: Registered('"int"'))
     assert [schemas.text(schema_id) for schema_id in (1, 2, 1, 2)] == ['"long"'] * 4
-    assert asked == [1, 2]
+    assert ids == [1, 2]
 
 
 def test_references_of_references_are_asked_of_a_registry_once() -> None:
@@ -106,7 +106,7 @@ def test_references_of_references_are_asked_of_a_registry_once() -> None:
         check_top(registry.schema(3))
         registry.schema(2)
         registry.close()
-    assert server.asked == [
+    assert server.paths == [
         "/schemas/ids/3",
         "/subjects/middle/versions/3",
         "/subjects/leaf/versions/1",

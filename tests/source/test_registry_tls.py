@@ -111,7 +111,7 @@ def test_an_unknown_authority_is_refused_at_once_and_the_key_to_name_it_is_said(
     with secure(authority) as server, closing(opened(server.url)) as registry:
         with pytest.raises(UnavailableError, match=r"schema\.registry\.ssl\.ca\.location"):
             registry.check()
-        assert server.asked == []
+        assert server.paths == []
     assert "Asking again" not in caplog.text
 
 
