@@ -145,14 +145,14 @@ def _history(draw: random.Random) -> list[Transaction]:
 def _run_rows(
     history: list[Transaction], run: int, transaction: int, rows: range, *, ended: bool
 ) -> Iterator[Sent]:
-    told = history[transaction]
+    entry = history[transaction]
     yield Sent(run, None, None, "BEGIN", transaction)
     for n in rows:
-        where = (told.tables[n], n % 2)
+        where = (entry.tables[n], n % 2)
         yield Sent(run, where, (transaction, n), "", transaction, nth=n - rows.start + 1)
     if ended:
-        counts = Counter(f"public.{told.tables[n]}" for n in rows)
-        counts.update({"public.hidden": told.hidden, MESSAGE: told.messages})
+        counts = Counter(f"public.{entry.tables[n]}" for n in rows)
+        counts.update({"public.hidden": entry.hidden, MESSAGE: entry.messages})
         some = tuple((name, count) for name, count in counts.items() if count)
         yield Sent(run, None, None, "END", transaction, some)
 
@@ -175,8 +175,8 @@ def _attempts(draw: random.Random, size: int) -> list[range]:
 
 def _sent(draw: random.Random, history: list[Transaction]) -> Iterator[Sent]:
     run = 0
-    for transaction, told in enumerate(history):
-        *killed, last = _attempts(draw, len(told.tables))
+    for transaction, entry in enumerate(history):
+        *killed, last = _attempts(draw, len(entry.tables))
         for rows, following in pairwise([*killed, last]):
             yield from _run_rows(history, run, transaction, rows, ended=False)
             run += 1

@@ -14,10 +14,10 @@ from lakeingest.plan.window import window_boundaries, window_metadata
 from tests.envelope.records import Record, frame
 from tests.transaction.frames import CASE, metadata
 
-Found = list[tuple[int, int, int, bool]]
+Boundaries = list[tuple[int, int, int, bool]]
 """Of each boundary: offset within the case, transaction, BEGINs up to it, implied."""
 
-MARIADB: dict[str, tuple[str, Found]] = {
+MARIADB: dict[str, tuple[str, Boundaries]] = {
     "one transaction": ("B1 E1", [(1, 1, 1, False)]),
     "two in commit order": ("B1 E1 B2 E2", [(1, 1, 1, False), (3, 2, 1, False)]),
     "END without its BEGIN": ("E1", [(0, 1, 0, False)]),
@@ -78,13 +78,13 @@ def topic(spark: SparkSession) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def mariadb(topic: list[Row]) -> dict[str, Found]:
-    found: dict[str, Found] = {name: [] for name in MARIADB}
+def mariadb(topic: list[Row]) -> dict[str, Boundaries]:
+    boundaries: dict[str, Boundaries] = {name: [] for name in MARIADB}
     for row in topic:
         if not row["open"]:
             name, offset, number = placed(row)
-            found[name].append((offset, number, row["begins"], row["implied"]))
-    return found
+            boundaries[name].append((offset, number, row["begins"], row["implied"]))
+    return boundaries
 
 
 def placed(row: Row) -> tuple[str, int, int]:
@@ -94,16 +94,16 @@ def placed(row: Row) -> tuple[str, int, int]:
 
 @pytest.mark.parametrize("name", MARIADB)
 def test_a_stream_of_begin_and_end_gives_its_transactions(
-    mariadb: dict[str, Found], name: str
+    mariadb: dict[str, Boundaries], name: str
 ) -> None:
     assert mariadb[name] == MARIADB[name][1]
 
 
 def test_a_begin_that_no_end_and_no_later_begin_follows_is_open(topic: list[Row]) -> None:
-    found: dict[str, list[tuple[int, int]]] = {}
+    begins: dict[str, list[tuple[int, int]]] = {}
     for name, offset, number in (placed(row) for row in topic if row["open"]):
-        found.setdefault(name, []).append((offset, number))
-    assert found == OPEN
+        begins.setdefault(name, []).append((offset, number))
+    assert begins == OPEN
 
 
 def test_postgresql_has_no_implied_ends_and_groups_by_transaction_number(
@@ -117,18 +117,18 @@ def test_postgresql_has_no_implied_ends_and_groups_by_transaction_number(
         # The whole transaction is sent again: one.
         [("BEGIN", "3001:10"), ("END", "3001:15"), ("BEGIN", "3001:10"), ("END", "3001:15")],
     ]
-    found = found_in(spark, "postgresql", streams)
-    assert [(row["id"], row["end_offset"]) for row in found if row["open"]] == [("1:10", 0)]
-    found = [row for row in found if not row["open"]]
-    assert [(row["id"], row["begins"], row["implied"]) for row in found] == [
+    rows = found_in(spark, "postgresql", streams)
+    assert [(row["id"], row["end_offset"]) for row in rows if row["open"]] == [("1:10", 0)]
+    rows = [row for row in rows if not row["open"]]
+    assert [(row["id"], row["begins"], row["implied"]) for row in rows] == [
         ("2:25", 1, False),
         ("1001:15", 2, False),
         ("2001:15", 1, False),
         ("2001:95", 2, False),
         ("3001:15", 1, False),
     ]
-    assert [row["transaction_key"] for row in found] == ["2", "1001", "2001", "2001", "3001"]
-    assert found[2]["end_position"] < found[3]["end_position"]
+    assert [row["transaction_key"] for row in rows] == ["2", "1001", "2001", "2001", "3001"]
+    assert rows[2]["end_position"] < rows[3]["end_position"]
 
 
 def test_mysql_has_no_implied_ends(spark: SparkSession) -> None:
@@ -138,16 +138,16 @@ def test_mysql_has_no_implied_ends(spark: SparkSession) -> None:
 
 def test_ids_of_several_octets_per_character_are_kept(spark: SparkSession) -> None:
     ids = [f"file=größe-日本.000009,pos={pos}" for pos in (4, 90)]
-    found = found_in(spark, "mysql", [[(word, id_) for id_ in ids for word in ("BEGIN", "END")]])
-    assert [row["id"] for row in found] == ids
-    assert {row["domain"] for row in found} == {"file=größe-日本"}
-    assert found[0]["end_position"] < found[1]["end_position"]
+    rows = found_in(spark, "mysql", [[(word, id_) for id_ in ids for word in ("BEGIN", "END")]])
+    assert [row["id"] for row in rows] == ids
+    assert {row["domain"] for row in rows} == {"file=größe-日本"}
+    assert rows[0]["end_position"] < rows[1]["end_position"]
 
 
 def test_counts_and_commit_time_are_those_of_end(spark: SparkSession) -> None:
-    (found,) = found_in(spark, "postgresql", [[("BEGIN", "1:10"), ("END", "1:15")]])
-    assert found["event_count"] == 2
-    assert [tuple(item) for item in found["collections"]] == [("public.a", 2)]
+    (boundary,) = found_in(spark, "postgresql", [[("BEGIN", "1:10"), ("END", "1:15")]])
+    assert boundary["event_count"] == 2
+    assert [tuple(item) for item in boundary["collections"]] == [("public.a", 2)]
     empty = metadata(spark, [[("BEGIN", "1:10"), ("END", "1:15")]])
     empty = empty.withColumn("event_count", F.lit(None).cast("bigint")).withColumn(
         "data_collections", F.lit(None).cast(empty.schema["data_collections"].dataType)
@@ -180,5 +180,5 @@ def test_a_record_that_cannot_be_read_is_a_boundary_below_all_and_not_dropped(
     """Dropped it would hold its rows back for ever, or count none of them."""
     records = [Record("tx", value, None, 0, n) for n, value in enumerate(UNREADABLE.values())]
     topic = window_metadata(frame(spark, records), PipelineSpec("postgresql", Encodings()))
-    found = window_boundaries(topic, PipelineSpec("postgresql", Encodings())).collect()
-    assert {row["end_offset"]: row["end_position"] for row in found} == dict.fromkeys(range(4), "")
+    rows = window_boundaries(topic, PipelineSpec("postgresql", Encodings())).collect()
+    assert {row["end_offset"]: row["end_position"] for row in rows} == dict.fromkeys(range(4), "")

@@ -127,12 +127,12 @@ def short_of(spark: SparkSession, cases: list[Case]) -> list[tuple[int, tuple]]:
 
 @pytest.fixture(scope="module")
 def counted(spark: SparkSession) -> dict[str, Lacking]:
-    found: dict[str, Lacking] = {name: set() for name in COUNTED}
+    gaps: dict[str, Lacking] = {name: set() for name in COUNTED}
     names, cases = list(COUNTED), [case for case, _ in COUNTED.values()]
     for offset, (collection, expected, there, reason) in short_of(spark, cases):
         assert reason == TOO_FEW_ROWS
-        found[names[offset // CASE]].add((collection, expected, there))
-    return found
+        gaps[names[offset // CASE]].add((collection, expected, there))
+    return gaps
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -144,12 +144,12 @@ def test_a_transaction_is_held_until_each_table_has_the_distinct_rows_that_end_c
 
 def test_rows_without_a_key_count_once_however_many_runs_send_them(spark: SparkSession) -> None:
     rows, boundaries = assigned_to_ends(spark, [case for case, _ in KEYLESS.values()])
-    found: dict[str, Lacking] = {name: set() for name in KEYLESS}
+    gaps: dict[str, Lacking] = {name: set() for name in KEYLESS}
     names = list(KEYLESS)
     for row in completeness.incomplete_by_incarnation(rows, boundaries, selected()).collect():
         lacking = (row["collection"], row["expected"], row["found"])
-        found[names[row["end_offset"] // CASE]].add(lacking)
-    assert found == {name: expected for name, (_, expected) in KEYLESS.items()}
+        gaps[names[row["end_offset"] // CASE]].add(lacking)
+    assert gaps == {name: expected for name, (_, expected) in KEYLESS.items()}
 
 
 def test_counting_places_finds_all_that_may_lack_rows_without_a_key(spark: SparkSession) -> None:
@@ -232,23 +232,23 @@ INTERRUPTED: dict[str, tuple[Over, list[Seen], bool]] = {
 
 def interrupted(spark: SparkSession, cases: list[Case]) -> set[int]:
     assigned, boundaries = assigned_to_ends(spark, cases)
-    found = completeness.without_whole_incarnation(assigned, boundaries, selected()).collect()
-    assert {row["reason"] for row in found} <= {NO_WHOLE_INCARNATION}
-    return {row["end_offset"] // CASE for row in found}
+    ends = completeness.without_whole_incarnation(assigned, boundaries, selected()).collect()
+    assert {row["reason"] for row in ends} <= {NO_WHOLE_INCARNATION}
+    return {row["end_offset"] // CASE for row in ends}
 
 
 def test_after_a_repeated_begin_one_incarnation_must_have_exactly_ends_rows(
     spark: SparkSession,
 ) -> None:
-    held = interrupted(spark, [Case([end], seen) for end, seen, _ in INTERRUPTED.values()])
-    found = {name: n in held for n, name in enumerate(INTERRUPTED)}
-    assert found == {name: expected for name, (_, _, expected) in INTERRUPTED.items()}
+    numbers = interrupted(spark, [Case([end], seen) for end, seen, _ in INTERRUPTED.values()])
+    outcomes = {name: n in numbers for n, name in enumerate(INTERRUPTED)}
+    assert outcomes == {name: expected for name, (_, _, expected) in INTERRUPTED.items()}
 
 
 def test_the_count_alone_would_release_an_interrupted_transaction(spark: SparkSession) -> None:
     """What ``without_whole_incarnation`` protects from: the count sees nothing wrong there."""
-    end, seen, held = INTERRUPTED["the second incarnation's rows are still under way"]
-    assert held
+    end, seen, expected = INTERRUPTED["the second incarnation's rows are still under way"]
+    assert expected
     assert short_of(spark, [Case([end], seen)]) == []
 
 

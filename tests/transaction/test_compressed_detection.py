@@ -106,7 +106,7 @@ CASES: dict[str, tuple[list[At], int | Over, str | None]] = {
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> dict[int, str]:
+def reasons(spark: SparkSession) -> dict[int, str]:
     """Number of a case -> why it is not complete; one job for all."""
     places = StructType([StructField(name, LongType()) for name in ("place", "row", "nth")])
     schema = StructType([*CHANGE, *StructType().add("end_offset", LongType()).add(INSIDE, places)])
@@ -135,6 +135,6 @@ def found(spark: SparkSession) -> dict[int, str]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_rows_at_one_place_are_those_of_one_statement_or_are_noticed(
-    found: dict[int, str], name: str
+    reasons: dict[int, str], name: str
 ) -> None:
-    assert found.get(list(CASES).index(name)) == CASES[name][2]
+    assert reasons.get(list(CASES).index(name)) == CASES[name][2]

@@ -44,11 +44,11 @@ def test_every_transaction_is_in_exactly_one_batch_and_the_order_is_kept(
     batches = list(cut(ends, events, transactions, through))
     assert [end for batch in batches for end in inside(ends, batch)] == ends
     for batch in batches:
-        held = inside(ends, batch)
-        assert (batch.first_offset, batch.last_offset) == (held[0].offset, held[-1].offset)
-        assert batch.transactions == len(held) >= 1
-        assert batch.events == sum(end.events for end in held)
-        assert batch.position == max(end.position for end in held)
+        members = inside(ends, batch)
+        assert (batch.first_offset, batch.last_offset) == (members[0].offset, members[-1].offset)
+        assert batch.transactions == len(members) >= 1
+        assert batch.events == sum(end.events for end in members)
+        assert batch.position == max(end.position for end in members)
 
 
 @given(ENDS, EVENTS, TRANSACTIONS)
@@ -97,13 +97,13 @@ def test_nothing_gives_no_batch() -> None:
 def test_what_ended_before_a_transaction_without_end_passes_none(
     ends: list[End], begun: int | None, row: str | None
 ) -> None:
-    passing = first_later_end(ends, begun, row)
-    before = ends[: ends.index(passing)] if passing else ends
+    later_end = first_later_end(ends, begun, row)
+    before = ends[: ends.index(later_end)] if later_end else ends
     assert all(begun is None or end.offset <= begun for end in before)
     assert all(row is None or end.position <= row for end in before)
-    if passing:
-        behind_begin = begun is not None and passing.offset > begun
-        assert behind_begin or (row is not None and passing.position > row)
+    if later_end:
+        behind_begin = begun is not None and later_end.offset > begun
+        assert behind_begin or (row is not None and later_end.position > row)
 
 
 OVERTAKING: dict[str, tuple[list[tuple[int, int, int | None]], tuple[int, int] | None]] = {
@@ -120,8 +120,8 @@ OVERTAKING: dict[str, tuple[list[tuple[int, int, int | None]], tuple[int, int] |
 def test_an_end_passes_a_transaction_that_began_before_it_and_ends_behind(name: str) -> None:
     placed, expected = OVERTAKING[name]
     ends = [End(offset, 1, after(0, number), begun) for offset, number, begun in placed]
-    found = first_overtaking(ends)
-    assert (found and (found[0].offset, found[1].offset)) == expected
+    pair = first_overtaking(ends)
+    assert (pair and (pair[0].offset, pair[1].offset)) == expected
 
 
 @given(ENDS, PASSED)

@@ -25,13 +25,13 @@ def runs(*words: str) -> list[Run]:
 
     ``A*1-9`` is one of tags.
     """
-    found = []
+    result = []
     for place, word in enumerate(words, 1):
         name, tagged, numbers = word.rpartition("*") if "*" in word else (word[0], "", word[1:])
         domain = f"{name}:*" if tagged else name
         lowest, _, highest = numbers.partition("-")
-        found.append(Run(domain, int(lowest), int(highest or lowest), 10 * place))
-    return found
+        result.append(Run(domain, int(lowest), int(highest or lowest), 10 * place))
+    return result
 
 
 def shown(epochs: Sequence[Epoch]) -> str:
@@ -93,13 +93,13 @@ def test_epochs_are_the_same_however_the_log_is_cut_into_windows(name: str, cut:
 
 
 def test_a_window_read_again_after_a_crash_gives_the_same_epochs() -> None:
-    found = runs("A1-90", "B1-5", "A91-99")
-    known = epochs_after((), found, 0, 0)
-    assert epochs_after(known, found, 0, 0) == known
+    window_runs = runs("A1-90", "B1-5", "A91-99")
+    epochs = epochs_after((), window_runs, 0, 0)
+    assert epochs_after(epochs, window_runs, 0, 0) == epochs
     for published in (10, 15, 20, 30):
-        before = epochs_up_to(known, published)
+        before = epochs_up_to(epochs, published)
         assert before[-1].highest is None
-        assert epochs_after(before, found, 0, 0) == known
+        assert epochs_after(before, window_runs, 0, 0) == epochs
 
 
 def test_nothing_is_held_before_the_first_epoch() -> None:
@@ -140,12 +140,12 @@ def histories(draw: st.DrawFn) -> tuple[list[Transaction], list[list[Transaction
 
 
 def runs_of(window: Sequence[Transaction], offset: int) -> list[Run]:
-    found = []
+    result = []
     for name, group in itertools.groupby(enumerate(window, offset), key=lambda at: at[1][0]):
         places = list(group)
         inside = [number for _, (_, number) in places]
-        found.append(Run(name, min(inside), max(inside), places[0][0]))
-    return found
+        result.append(Run(name, min(inside), max(inside), places[0][0]))
+    return result
 
 
 @settings(max_examples=500, deadline=None)

@@ -163,11 +163,11 @@ def test_each_row_goes_with_its_transactions_batch_and_the_rest_stays_pending(
 ) -> None:
     planned = plans[NAMED]
     largest = max(planned.made[::4], key=lambda d: len(d.history) * 100 + len(d.rows_read()))
-    found = in_batches(spark, largest, 6)
+    rows = in_batches(spark, largest, 6)
     batches: dict[str, set[int | None]] = defaultdict(set)
-    for key, batch, _ in found:
+    for key, batch, _ in rows:
         batches[key].add(batch)
-    cuts = found[0][2]
+    cuts = rows[0][2]
     assert len(cuts) > 1
     order = [str(largest.xid(n)) for n in range(len(largest.history))]
     for n, key in enumerate(order):
@@ -178,5 +178,5 @@ def test_each_row_goes_with_its_transactions_batch_and_the_rest_stays_pending(
             assert batch is None
         else:
             offsets = planned.ends[largest.case]
-            held = [c.first_offset <= offsets[n] <= c.last_offset for c in cuts]
-            assert batch == 1 + held.index(True)
+            matches = [c.first_offset <= offsets[n] <= c.last_offset for c in cuts]
+            assert batch == 1 + matches.index(True)

@@ -111,11 +111,11 @@ def local_checkpoint(
 def test_an_unreadable_record_holds_its_partition_unless_it_was_sent_again(
     spark: SparkSession, cases: Cases, released: str, initial: bool
 ) -> None:
-    found = local_checkpoint(
+    holds = local_checkpoint(
         spark, [records for records, _ in cases.values()], released, initial=initial
     )
     expected = {
-        name: None if told is None else (*told[:2], after(0, told[2]) if told[2] else "")
-        for name, (_, told) in cases.items()
+        name: None if hold is None else (*hold[:2], after(0, hold[2]) if hold[2] else "")
+        for name, (_, hold) in cases.items()
     }
-    assert {name: found.get(number) for number, name in enumerate(cases)} == expected
+    assert {name: holds.get(number) for number, name in enumerate(cases)} == expected
