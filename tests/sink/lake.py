@@ -137,8 +137,8 @@ class Lake:
     def versions(self) -> list[int]:
         """Return the versions that commits made, newest first."""
         path = self.sink.path(COLLECTION)
-        found = hudi_table if hudi_table.is_hudi_table(self.spark, path) else delta_log
-        return [commit.version for commit in found.commits(self.spark, path)]
+        log = hudi_table if hudi_table.is_hudi_table(self.spark, path) else delta_log
+        return [commit.version for commit in log.commits(self.spark, path)]
 
     def live(self, *columns: str, version: int | None = None) -> dict[int, tuple[object, ...]]:
         """Return the chosen columns (default ``n``) of the live rows.
@@ -155,9 +155,9 @@ class Lake:
         else:
             frame = self.head() if version is None else self.sink.read(COLLECTION, version)
             rows = frame.where(~F.col(NAMES.deleted)).select(*names).collect()
-        found = {row[0]: tuple(map(_plain, row[1:])) for row in rows}
-        assert len(found) == len(rows), "a key is in the table twice"
-        return found
+        by_key = {row[0]: tuple(map(_plain, row[1:])) for row in rows}
+        assert len(by_key) == len(rows), "a key is in the table twice"
+        return by_key
 
     def everything(self, version: int) -> list[str]:
         """Return all rows of a version, comparable."""

@@ -130,12 +130,12 @@ def test_after_a_fence_an_older_writer_changes_nothing_and_its_unpublished_batch
     The fence, which does not know of that batch, takes it up.
     """
     lake = lakes(hard=hard, null_missing=True)
-    known = lake.apply(insert(1, 1, n=1, body="a"), insert(2, 2, n=2))
+    known_state = lake.apply(insert(1, 1, n=1, body="a"), insert(2, 2, n=2))
     batch = (update(1, 5, n=5), delete(2, 6), insert(3, 7, n=7))
     unpublished = lake.apply(*batch)
     lake.restart()
     assert lake.state == unpublished
-    fenced = lake.sink.fence(known, 2, "run 2")
+    fenced = lake.sink.fence(known_state, 2, "run 2")
     assert fenced.note.same_progress(unpublished.note)
     for change in (insert(4, 9, n=2), Payload(1, 9, {"n": 9}), delete(1, 9)):
         with pytest.raises(FencedError):

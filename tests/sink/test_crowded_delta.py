@@ -31,17 +31,17 @@ class _Table:
 def test_a_table_is_crowded_by_small_files_alone(
     monkeypatch: pytest.MonkeyPatch, sizes: list[int], answer: bool, listed: bool
 ) -> None:
-    assert crowded(monkeypatch, sizes, listed=listed) is answer
+    assert files_crowd(monkeypatch, sizes, listed=listed) is answer
 
 
 def test_large_files_hide_no_small_ones_where_the_files_are_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert crowded(monkeypatch, [1024 * MIB] * 5 + [MIB] * 67, listed=True)
-    assert not crowded(monkeypatch, [120 * MIB] * 50 + [MIB] * 28, listed=True)
+    assert files_crowd(monkeypatch, [1024 * MIB] * 5 + [MIB] * 67, listed=True)
+    assert not files_crowd(monkeypatch, [120 * MIB] * 50 + [MIB] * 28, listed=True)
 
 
-def crowded(monkeypatch: pytest.MonkeyPatch, sizes: list[int], *, listed: bool) -> bool:
+def files_crowd(monkeypatch: pytest.MonkeyPatch, sizes: list[int], *, listed: bool) -> bool:
     monkeypatch.setattr(maintenance, "plain_size", lambda *_: TableSize(len(sizes), sum(sizes)))
     monkeypatch.setattr(maintenance, "listed_sizes", lambda *_: sizes if listed else None)
     table: Any = _Table

@@ -109,8 +109,8 @@ def test_a_dot_in_a_columns_name_is_part_of_the_name(either_lake: Lake, hard: bo
     again = (Payload(id_, at_, first, first="c") for id_, at_ in ((1, 9), (5, 5), (6, 9)))
     lake.apply(*again, ddl=ddl)
     assert hard or operations(lake)[-1] in ("MERGE", "WRITE Overwrite")
-    found = lake.head().where(~F.col(NAMES.deleted)).select("`i.d`").collect()
-    assert sorted(row[0] for row in found) == [1, 2, 3, 4, 6]
+    keys = lake.head().where(~F.col(NAMES.deleted)).select("`i.d`").collect()
+    assert sorted(row[0] for row in keys) == [1, 2, 3, 4, 6]
 
 
 def test_a_key_that_another_writer_appended_again_stands_for_no_new_row(
@@ -129,10 +129,10 @@ def test_a_key_that_another_writer_appended_again_stands_for_no_new_row(
 
 def test_rows_without_a_position_are_to_be_deleted_first(delta_lake: Lake) -> None:
     delta_lake.restart(foreign=True)
-    known, path = delta_lake.apply(insert(1, 1, n=1)).version, delta_lake.sink.path(COLLECTION)
+    version, path = delta_lake.apply(insert(1, 1, n=1)).version, delta_lake.sink.path(COLLECTION)
     delta_lake.spark.range(7, 8).write.format("delta").mode("append").save(path)
     with pytest.raises(DataError, match=f"Delete the rows whose {NAMES.position} is NULL"):
-        delta_lake.sink.state(COLLECTION, known)
+        delta_lake.sink.state(COLLECTION, version)
     DeltaTable.forPath(delta_lake.spark, path).delete(F.col(NAMES.position).isNull())
     delta_lake.apply(insert(7, 2, n=7))
     assert delta_lake.live() == {1: (1,), 7: (7,)}
@@ -182,13 +182,13 @@ def test_a_rival_that_commits_between_our_reading_and_our_commit_wins(
     delta_lake: Lake, monkeypatch: pytest.MonkeyPatch, change: Callable[..., Payload]
 ) -> None:
     monkeypatch.setattr(rewrite, "TINY_BYTES", 0)
-    known = delta_lake.apply(insert(1, 1, n=1, body="b", blob=b"b", tags=["t"]))
+    known_state = delta_lake.apply(insert(1, 1, n=1, body="b", blob=b"b", tags=["t"]))
     write = DeltaTransaction.write
 
     def rival_first(self: DeltaTransaction, frame: DataFrame) -> tuple[DataFile, ...]:
         written = write(self, frame)
         monkeypatch.undo()
-        delta_lake.sink.fence(known, 2, "run 2")
+        delta_lake.sink.fence(known_state, 2, "run 2")
         return written
 
     monkeypatch.setattr(DeltaTransaction, "write", rival_first)
@@ -205,7 +205,7 @@ def test_a_fence_that_knew_too_little_hides_no_progress(
     either_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = either_lake
-    known = lake.apply(insert(1, 1, n=1))
+    known_state = lake.apply(insert(1, 1, n=1))
     last = lake.apply(insert(2, 2, n=2))
 
     def killed(*_: object) -> NoReturn:
@@ -214,13 +214,13 @@ def test_a_fence_that_knew_too_little_hides_no_progress(
     # Before it could see that the older writer had committed meanwhile.
     monkeypatch.setattr(CommitNote, "same_progress", killed)
     with pytest.raises(KeyboardInterrupt):
-        lake.sink.fence(known, 2, "run 2")
+        lake.sink.fence(known_state, 2, "run 2")
     monkeypatch.undo()
-    found = lake.sink.state(COLLECTION)
-    assert found is not None
-    assert found.note.same_progress(last.note)
-    assert found.note.run == "run 2"
-    assert lake.sink.fence(found, 3, "run 3").note.same_progress(last.note)
+    state = lake.sink.state(COLLECTION)
+    assert state is not None
+    assert state.note.same_progress(last.note)
+    assert state.note.run == "run 2"
+    assert lake.sink.fence(state, 3, "run 3").note.same_progress(last.note)
 
 
 def test_maintenance_takes_the_old_tombstones_and_leaves_the_young_ones_of_both_kinds(

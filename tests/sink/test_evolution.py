@@ -103,8 +103,8 @@ def test_types_are_widened_without_loss_or_refused_and_a_wider_key_keeps_its_tom
     assert lake.live("i", "f", "d") == {3: old, 4: new, large: (None, None, None)}
     late = (Payload(1, 4, {"i": 4}), Payload(larger, 8, {"i": 8}))
     newer = Payload(4, 10, {"i": 3, "f": 0.25, "d": Decimal("0.5")})
-    found = Payload(large, 11, {"i": 5})
-    lake.apply(*late, newer, found, ddl=f"id BIGINT, {narrow}, `select` STRING")
+    wide_key = Payload(large, 11, {"i": 5})
+    lake.apply(*late, newer, wide_key, ddl=f"id BIGINT, {narrow}, `select` STRING")
     live = {3: (*old, None), 4: (3, 0.25, Decimal("0.5000"), None), large: (5, None, None, None)}
     assert lake.live("i", "f", "d", "`select`") == live
     with pytest.raises(DataError, match="'i' of 'public.docs' is bigint in the lake and string"):

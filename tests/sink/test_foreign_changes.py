@@ -43,16 +43,16 @@ def newest_first(*commits: Commit) -> list[Commit]:
 
 
 def test_a_change_of_rows_behind_the_known_version_is_found_under_commits_of_ours() -> None:
-    found = newest_first(ours(1, 1), theirs(2), ours(3, 2), ours(4, 2, fence=True))
-    change = foreign_change(found, 1)
+    commits = newest_first(ours(1, 1), theirs(2), ours(3, 2), ours(4, 2, fence=True))
+    change = foreign_change(commits, 1)
     assert change is not None
     assert change.version == 2
-    assert foreign_change(found, 2) is None
+    assert foreign_change(commits, 2) is None
 
 
 def test_commits_of_others_that_change_no_row_pass() -> None:
-    found = newest_first(ours(1, 1), theirs(2, changes=False), theirs(3, changes=False))
-    assert foreign_change(found, 1) is None
+    commits = newest_first(ours(1, 1), theirs(2, changes=False), theirs(3, changes=False))
+    assert foreign_change(commits, 1) is None
 
 
 def test_a_restore_to_the_known_version_repairs_and_one_to_before_it_is_a_change() -> None:

@@ -68,17 +68,17 @@ def test_values_of_every_type_come_back_as_they_were(hudi_lake: Lake) -> None:
     values = {name: value for name, (_, value) in EVERY_TYPE.items()}
     hudi_lake.apply(insert(1, 1, **values), ddl=ddl)
     hudi_lake.apply(insert(2, 2, **values), ddl=ddl)
-    wanted = hudi_lake.spark.createDataFrame([tuple(values.values())], ddl.partition(", ")[2])
+    expected = hudi_lake.spark.createDataFrame([tuple(values.values())], ddl.partition(", ")[2])
     columns = list(values)
-    assert hudi_lake.head().select(*columns).collect() == wanted.select(*columns).collect() * 2
+    assert hudi_lake.head().select(*columns).collect() == expected.select(*columns).collect() * 2
 
 
 def test_a_commit_of_a_stopped_writer_is_found_before_anything_is_published(
     hudi_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old writer looked at the token, was stopped, and goes on after the new one's fence."""
-    known = hudi_lake.apply(insert(1, 1, n=1))
-    fenced = hudi_lake.sink.fence(known, 2, "run 2")
+    known_state = hudi_lake.apply(insert(1, 1, n=1))
+    fenced = hudi_lake.sink.fence(known_state, 2, "run 2")
     note = hudi_lake.note(2, writer=2, run="run 2")
     published = hudi_lake.sink.apply(hudi_lake.changeset(delete(1, 3)), note, fenced)
     with pytest.raises(FencedError):
@@ -279,8 +279,8 @@ def test_a_foreign_upsert_is_found_and_a_column_that_it_adds_between_our_commits
     """The schema of our own last commit is remembered: not beyond a commit of another's."""
     ddl = "id BIGINT, n INT"
     for position in (1, 2):
-        known = hudi_lake.apply(Payload(1, position, {"n": position}), ddl=ddl).version
-    assert hudi_lake.sink.state(COLLECTION, known) == hudi_lake.state
+        version = hudi_lake.apply(Payload(1, position, {"n": position}), ddl=ddl).version
+    assert hudi_lake.sink.state(COLLECTION, version) == hudi_lake.state
     path = hudi_lake.sink.path(COLLECTION)
     rows = hudi_lake.raw()
     assert not {*HUDI_COLUMNS} & {*hudi_lake.head().columns}
@@ -290,7 +290,7 @@ def test_a_foreign_upsert_is_found_and_a_column_that_it_adds_between_our_commits
     options["hoodie.datasource.write.table.type"] = table_type_of(hudi_lake)
     rows.write.format("hudi").options(**options).mode("append").save(path)
     with pytest.raises(DataError, match="changed the rows of table 'public.docs': UPSERT"):
-        hudi_lake.sink.state(COLLECTION, known)
+        hudi_lake.sink.state(COLLECTION, version)
     # In a batch that is under way it is found behind the commit, before anything is published.
     with pytest.raises(DataError, match="UPSERT"):
         hudi_lake.apply(Payload(1, 3, {"n": 3}), ddl=ddl)
@@ -307,8 +307,8 @@ def test_a_table_with_partial_rows_is_read_only_for_late_or_partial_ones(
     # Late, but above the body that the row has from before.
     hudi_lake.apply(Payload(1, 3, {"n": 3, "body": "b"}), ddl=ddl)
     assert hudi_lake.live("n", "body") == {1: (5, "b"), 2: (5, "a")}
-    with monkeypatch.context() as unread:
-        unread.delattr("lakeingest.sink.hudi.sink.merged_rows")
+    with monkeypatch.context() as patch:
+        patch.delattr("lakeingest.sink.hudi.sink.merged_rows")
         hudi_lake.apply(Payload(2, 6, {"n": 6, "body": "c"}), delete(1, 6), ddl=ddl)
     assert hudi_lake.live("n", "body") == {2: (6, "c")}
     hudi_lake.apply(update(2, 8, n=8), Payload(1, 7, {"n": 7, "body": "d"}), ddl=ddl)

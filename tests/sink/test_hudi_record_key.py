@@ -58,9 +58,9 @@ def keys(spark: SparkSession, **more: str) -> list[str]:
 
 
 def test_a_record_key_never_keeps_hudi_looking_for_columns_for_ever(spark: SparkSession) -> None:
-    found = keys(spark)
-    assert [text for text in found if not ends(text)] == []
-    assert len(set(found)) == len(TEXTS)
+    record_keys = keys(spark)
+    assert [text for text in record_keys if not ends(text)] == []
+    assert len(set(record_keys)) == len(TEXTS)
 
 
 def test_a_record_key_that_hudi_could_write_before_stays_as_it_was(spark: SparkSession) -> None:
@@ -127,6 +127,6 @@ def test_keys_of_text_are_told_apart_and_instants_are_in_utc_whatever_the_zone_o
         versions.append(hudi_lake.state.version)
     assert versions[0] < versions[1]
     assert all(moment <= version for moment, version in zip(begun, versions, strict=True))
-    found = [(row["a"], row["b"], row["n"]) for row in hudi_lake.head().collect()]
-    assert sorted(found) == sorted(rows)
+    lake_rows = [(row["a"], row["b"], row["n"]) for row in hudi_lake.head().collect()]
+    assert sorted(lake_rows) == sorted(rows)
     assert NAMES.record_key in hudi_lake.raw().columns

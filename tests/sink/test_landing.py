@@ -64,11 +64,11 @@ def test_another_engine_reads_what_is_not_hidden(
 
 
 @with_all
-@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("deletion_vectors", [True, False])
 def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
-    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch, wanted: bool
+    delta_lake: Lake, monkeypatch: pytest.MonkeyPatch, deletion_vectors: bool
 ) -> None:
-    delta_lake.restart(deletion_vectors=wanted)
+    delta_lake.restart(deletion_vectors=deletion_vectors)
     numbered(delta_lake, 1, 10)
     delta_lake.apply(Payload(1, 20, {"n": 10}))
     monkeypatch.setattr(landing, "LARGE_ROWS", 9)
@@ -77,8 +77,8 @@ def test_a_table_gets_the_feature_when_it_has_grown_and_only_where_it_is_wanted(
     monkeypatch.setattr(landing, "LARGE_ROWS", 8)
     delta_lake.apply(Payload(2, 30, {"n": 20}))
     delta_lake.apply(Payload(3, 40, {"n": 30}))
-    assert ("deletionVectors" in features(delta_lake)) == wanted
-    assert any(files(delta_lake).values()) == wanted
+    assert ("deletionVectors" in features(delta_lake)) == deletion_vectors
+    assert any(files(delta_lake).values()) == deletion_vectors
     assert delta_lake.live() == {1: (10,), 2: (20,), 3: (30,), **{n: (n,) for n in range(4, 10)}}
 
 
@@ -118,8 +118,8 @@ def test_the_bounds_of_decimals_keep_every_digit(large_lake: Lake) -> None:
     assert any(files(large_lake).values())
     # As any reader: our own reading of a version skips no file.
     table = large_lake.spark.read.format("delta").load(large_lake.sink.path(COLLECTION))
-    found = table.where(F.col("d") == F.lit(value)).select("id").collect()
-    assert sorted(row["id"] for row in found) == list(range(2, 9))
+    rows = table.where(F.col("d") == F.lit(value)).select("id").collect()
+    assert sorted(row["id"] for row in rows) == list(range(2, 9))
 
 
 def data_file(name: str, size: int, rows: int = 100, hidden: int = 0) -> DataFile:

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.slow
 
 def folders(lake: Lake) -> set[str]:
     """Return the names of the table's folders."""
-    found = Path(lake.sink.path(COLLECTION)).iterdir()
-    return {path.name for path in found if path.is_dir() and not path.name.startswith((".", "_d"))}
+    paths = Path(lake.sink.path(COLLECTION)).iterdir()
+    return {path.name for path in paths if path.is_dir() and not path.name.startswith((".", "_d"))}
 
 
 @HARD
@@ -45,12 +45,12 @@ def test_a_row_that_moves_is_found_where_it_is_and_nowhere_else_also_when_its_ba
     batch = (*late, back, away, delete(3, 6), insert(4, 8, n=7))
     unpublished = lake.apply(*batch)
     everything = lake.everything(unpublished.version)
-    found = [json.loads(row) for row in everything]
-    live = [(row["id"], row.get("n"), row.get("body")) for row in found if not row[NAMES.deleted]]
+    table = [json.loads(row) for row in everything]
+    live = [(row["id"], row.get("n"), row.get("body")) for row in table if not row[NAMES.deleted]]
     others = [(2, None, None), (4, 7, None), (5, 2, None), (6, 1, None)]
     assert sorted(live) == [(1, 2, "b"), *others]
     # A row that is gone is marked, or taken away, where it was.
-    gone = sorted((row["id"], row["n"]) for row in found if row[NAMES.deleted])
+    gone = sorted((row["id"], row["n"]) for row in table if row[NAMES.deleted])
     assert gone == ([] if hard else [(3, 2), (7, 1)])
     lake.restart()
     assert lake.state == unpublished
@@ -120,11 +120,11 @@ def test_partitions_of_every_kind_are_found_by_a_filter_and_all_reached_by_a_tru
     first = (insert(1, 1, **yes, big=2**40, n=1), insert(2, 2, **no, big=-1), insert(5, 3))
     lake.apply(*first, insert(3, 9, **yes, big=3), insert(4, 9, **yes, big=3), ddl=ddl)
     where = F.col("d") == F.lit(day)
-    found = lake.head().where(where & F.col("b") & (F.col("big") == 2**40)).select("id", "n")
-    assert [tuple(row) for row in found.collect()] == [(1, 1)]
+    rows = lake.head().where(where & F.col("b") & (F.col("big") == 2**40)).select("id", "n")
+    assert [tuple(row) for row in rows.collect()] == [(1, 1)]
     assert lake.head().where(where).count() == 4
-    kept = {3: (day, 3), 4: (day, 3)}
-    assert lake.live("d", "big") == {1: (day, 2**40), 2: (day, -1), 5: (None, None), **kept}
+    others = {3: (day, 3), 4: (day, 3)}
+    assert lake.live("d", "big") == {1: (day, 2**40), 2: (day, -1), 5: (None, None), **others}
     wide = ddl.replace("n INT", "n BIGINT")
     lake.apply(insert(2, 6, **yes, big=1), Payload(3, 10, {**yes, "big": 1}), floor=at(5), ddl=wide)
     assert lake.live("d", "big") == {2: (day, 1), 3: (day, 1), 4: (day, 3)}

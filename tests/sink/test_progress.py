@@ -14,13 +14,13 @@ from tests.notes import commit_note
 NOTE = commit_note("a", writer=3, batch=7, end_offset=70, end_position="p7")
 
 
-@pytest.mark.parametrize(("kind", "told"), [("Hudi", True), ("Delta", False)])
+@pytest.mark.parametrize(("kind", "hint"), [("Hudi", True), ("Delta", False)])
 def test_who_meets_a_table_of_hudi_streamers_is_told_how_to_go_on_with_it(
-    kind: str, told: bool
+    kind: str, hint: bool
 ) -> None:
     with pytest.raises(ConfigError, match="belongs to no lakeingest pipeline") as error:
         require_ownership(None, "orders", "public.orders", "s3://lake/orders", kind)
-    assert ("lakeingest.table.<table>.adopt=hudi-streamer" in str(error.value)) is told
+    assert ("lakeingest.table.<table>.adopt=hudi-streamer" in str(error.value)) is hint
 
 
 def test_the_ledger_tells_what_a_tables_log_has_lost_unless_a_fence_knows_of_more() -> None:
@@ -31,8 +31,8 @@ def test_the_ledger_tells_what_a_tables_log_has_lost_unless_a_fence_knows_of_mor
     assert note_from_ledger(None, []) is None
     # A fence by a driver that had read too little repeats the progress that it knew of.
     late = replace(newest, batch=6).fenced(4, "run 4", 0)
-    found = note_from_ledger(late, notes)
-    assert found == replace(newest, schema="columns", run="run 4", token=late.token)
+    note = note_from_ledger(late, notes)
+    assert note == replace(newest, schema="columns", run="run 4", token=late.token)
     # Its table is ahead of the ledger: a crash before the publication.
     ahead = replace(newest, batch=8).fenced(4, "run 4", 0)
     assert note_from_ledger(ahead, notes) == ahead
