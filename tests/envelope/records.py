@@ -70,8 +70,8 @@ def changed(
     """
     source = FAMILIES[connector].source
     envelopes = decode_envelope(logged(spark, values), event=event, source=source)
-    found = changes(envelopes, ChangeSpec(connector, event=event, **spec))
-    return found.orderBy("offset").collect()
+    rows = changes(envelopes, ChangeSpec(connector, event=event, **spec))
+    return rows.orderBy("offset").collect()
 
 
 def end_position(spark: SparkSession, connector: str, id_: str) -> str:

@@ -81,7 +81,7 @@ def positions(
 
 
 def test_rows_after_a_failover_lie_above_all_before_it(spark: SparkSession) -> None:
-    found = positions(
+    row_positions = positions(
         spark,
         TAKEN_OVER,
         (f"{A}:99", "mysql-bin.000009", 900),
@@ -90,7 +90,7 @@ def test_rows_after_a_failover_lie_above_all_before_it(spark: SparkSession) -> N
         (f"{B}:5", "mysql-bin.000001", 400),
         (f"{A}:101", "mysql-bin.000010", 4),
     )
-    assert found == sorted(set(found))
+    assert row_positions == sorted(set(row_positions))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.recordings import flattened
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "data"
 
 
-def told(spark: SparkSession, values: Iterable[Any], connector: str) -> list[dict[str, Any]]:
+def event_rows(spark: SparkSession, values: Iterable[Any], connector: str) -> list[dict[str, Any]]:
     return [row[EVENT].asDict() for row in changed(spark, connector, values, event=True)]
 
 
@@ -43,7 +43,7 @@ def test_real_events_are_told_as_hudis_streamer_does(
     bodies = [json.loads(value) for value in values]
     expected = [flattened.flattened(body.get("payload", body)) for body in bodies]
     assert len(expected) > 50
-    assert told(spark, values, connector) == expected
+    assert event_rows(spark, values, connector) == expected
 
 
 def test_names_order_and_types_are_those_of_hudis_streamer() -> None:
@@ -58,17 +58,17 @@ def test_names_order_and_types_are_those_of_hudis_streamer() -> None:
 
 
 def test_what_debezium_left_out_stays_null(spark: SparkSession) -> None:
-    (snapshot,) = told(spark, [postgresql_event(op="r", lsn=None)], "postgresql")
+    (snapshot,) = event_rows(spark, [postgresql_event(op="r", lsn=None)], "postgresql")
     assert (snapshot["_change_operation_type"], snapshot["_event_lsn"]) == ("r", None)
-    (gtid,) = told(spark, [binlog_event("0-1-2", file=None, gtid="0-1-2")], "mariadb")
+    (gtid,) = event_rows(spark, [binlog_event("0-1-2", file=None, gtid="0-1-2")], "mariadb")
     assert (gtid["_event_bin_file"], gtid["_event_seq"], gtid["_event_pos"]) == (None, None, 4)
 
 
 def test_the_order_key_of_mysql_is_the_files_number_and_the_offset(spark: SparkSession) -> None:
     file = "mysql.bin.000012"
-    (found,) = told(spark, [binlog_event("u:1", file=file, pos=345, row=2)], "mysql")
-    assert found["_event_seq"] == "000012.345"
-    assert (found["_event_bin_file"], found["_event_pos"], found["_event_row"]) == (file, 345, 2)
+    (row,) = event_rows(spark, [binlog_event("u:1", file=file, pos=345, row=2)], "mysql")
+    assert row["_event_seq"] == "000012.345"
+    assert (row["_event_bin_file"], row["_event_pos"], row["_event_row"]) == (file, 345, 2)
 
 
 def explained(built: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
@@ -91,6 +91,6 @@ def test_nothing_of_them_is_read_or_carried_where_they_are_not_wanted(
     assert "from_json" in plan
     assert not [word for word in ("txId", "xmin", "_change_operation_type") if word in plan]
     envelopes = decode_envelope(records, event=True, source=source)
-    wanted = changes(envelopes, ChangeSpec(connector, event=True))
-    assert wanted.columns == [*columns, EVENT]
-    assert "xmin" in explained(wanted, capsys)
+    with_event = changes(envelopes, ChangeSpec(connector, event=True))
+    assert with_event.columns == [*columns, EVENT]
+    assert "xmin" in explained(with_event, capsys)

@@ -73,9 +73,9 @@ def test_the_transaction_is_named_by_what_its_rows_share(rows: list[Row]) -> Non
 
 
 def test_a_key_change_names_the_old_key_on_its_create_only(rows: list[Row]) -> None:
-    moves = {row["op"]: row["moved_from"] for row in rows if row["transaction_key"] == "739"}
-    assert moves["d"] is None
-    assert json.loads(moves["c"]) == {"id": 3}
+    old_keys = {row["op"]: row["moved_from"] for row in rows if row["transaction_key"] == "739"}
+    assert old_keys["d"] is None
+    assert json.loads(old_keys["c"]) == {"id": 3}
     assert [row["offset"] for row in rows if row["moved_from"]] == [16]
 
 
@@ -180,8 +180,8 @@ ODD: dict[str, tuple[Any, str]] = {
 
 def test_odd_records_get_the_kind_that_keeps_them_countable(spark: SparkSession) -> None:
     records = [Record("t", value, {"id": 1}, 0, n) for n, (value, _) in enumerate(ODD.values())]
-    found = [row["kind"] for row in changed(spark, records)]
-    assert dict(zip(ODD, found, strict=True)) == {name: kind for name, (_, kind) in ODD.items()}
+    kinds = [row["kind"] for row in changed(spark, records)]
+    assert dict(zip(ODD, kinds, strict=True)) == {name: kind for name, (_, kind) in ODD.items()}
 
 
 def test_only_creates_and_updates_with_a_mark_may_be_masked(spark: SparkSession) -> None:

@@ -26,5 +26,5 @@ PLACES: dict[str, int | None] = {
 def test_whole_numbers_of_63_bits_and_timestamps_are_places(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(text, 5) for text in PLACES], "text string, offset bigint")
     place = ordered_position(F.lit(0), F.array("text"))
-    found = {row["text"]: row["at"] for row in frame.select("text", place.alias("at")).collect()}
-    assert found == {text: None if at is None else after(0, at, 5) for text, at in PLACES.items()}
+    by_text = {row["text"]: row["at"] for row in frame.select("text", place.alias("at")).collect()}
+    assert by_text == {text: None if at is None else after(0, at, 5) for text, at in PLACES.items()}

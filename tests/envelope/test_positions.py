@@ -36,10 +36,10 @@ def test_a_postgresql_position_is_the_previous_commit_then_the_record(spark: Spa
     places = [(None, 110), (None, 111), (9, 8), (10, 9), (10, 10), (99, 1), (100, 1)]
     places.append((2**62, 2**62 + 1))
     events = [postgresql_event(before=before, lsn=lsn) for before, lsn in places]
-    found = positions(spark, events, "postgresql")
-    assert found == sorted(set(found))
-    assert found[0] == after(0, 0, 110)
-    assert found[3] == after(0, 11, 9)
+    row_positions = positions(spark, events, "postgresql")
+    assert row_positions == sorted(set(row_positions))
+    assert row_positions[0] == after(0, 0, 110)
+    assert row_positions[3] == after(0, 11, 9)
 
 
 def test_an_own_commit_lsn_sorts_together_with_the_previous_one(spark: SparkSession) -> None:
@@ -50,8 +50,8 @@ def test_an_own_commit_lsn_sorts_together_with_the_previous_one(spark: SparkSess
         postgresql_event(before=200, lsn=120),
         postgresql_event(before=200, lsn=130, commit_lsn=300),
     ]
-    found = positions(spark, events, "postgresql")
-    assert found == sorted(set(found))
+    row_positions = positions(spark, events, "postgresql")
+    assert row_positions == sorted(set(row_positions))
 
 
 def test_a_sequence_that_cannot_be_read_falls_back_or_gives_no_position(
@@ -63,9 +63,9 @@ def test_a_sequence_that_cannot_be_read_falls_back_or_gives_no_position(
         postgresql_event(lsn=7, sequence="[null,null]"),
         postgresql_event(lsn=None, sequence=None),
     ]
-    found = changed(spark, "postgresql", values)
-    assert [row["position"] for row in found] == [after(0, 0, 7)] * 3 + [None]
-    assert [row["kind"] for row in found] == [Kind.ROW] * 3 + [Kind.MALFORMED]
+    rows = changed(spark, "postgresql", values)
+    assert [row["position"] for row in rows] == [after(0, 0, 7)] * 3 + [None]
+    assert [row["kind"] for row in rows] == [Kind.ROW] * 3 + [Kind.MALFORMED]
 
 
 def test_the_end_of_a_transaction_lies_above_its_rows_and_not_above_later_ones(
@@ -84,14 +84,14 @@ def shop(spark: SparkSession) -> list[Row]:
         for line_topic in (f"t1.public.{table}" for table in TABLES)
         for line in recorded(demo_folder(), line_topic)
     ]
-    found = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
-    return in_transactions(found).collect()
+    window = changes(decode_envelope(frame(spark, records)), ChangeSpec("postgresql"))
+    return in_transactions(window).collect()
 
 
-def in_transactions(found: DataFrame) -> DataFrame:
+def in_transactions(window: DataFrame) -> DataFrame:
     # The last component; the record itself is not carried on whole.
     lsn = F.conv(F.substring("position", -COMPONENT_WIDTH, COMPONENT_WIDTH), 16, 10).cast("bigint")
-    rows = found.where(F.col("kind").isin(Kind.ROW, Kind.TRUNCATE))
+    rows = window.where(F.col("kind").isin(Kind.ROW, Kind.TRUNCATE))
     return rows.select("transaction_key", "position", lsn.alias("lsn"))
 
 
@@ -127,17 +127,17 @@ MARIADB = ["0-1-9", "0-1-10", "0-2-11", "0-1-12", "0-1-99", "0-1-100"]
 def test_mariadb_orders_by_number_within_the_domain_whatever_the_server(
     spark: SparkSession,
 ) -> None:
-    found = positions(spark, [binlog_event(None, gtid=gtid) for gtid in MARIADB], "mariadb")
-    assert found == sorted(set(found))
+    row_positions = positions(spark, [binlog_event(None, gtid=gtid) for gtid in MARIADB], "mariadb")
+    assert row_positions == sorted(set(row_positions))
     assert sorted(MARIADB) != MARIADB
 
 
 def test_offset_and_row_order_the_rows_of_one_binlog_transaction(spark: SparkSession) -> None:
     places = [("0-1-7", 9, 5), *(("0-1-7", 10, row) for row in (0, 9, 10)), ("0-1-8", 1, 0)]
     events = [binlog_event(gtid, pos=pos, row=row) for gtid, pos, row in places]
-    found = positions(spark, events, "mariadb")
-    assert found == sorted(set(found))
-    assert len(found) == 5
+    row_positions = positions(spark, events, "mariadb")
+    assert row_positions == sorted(set(row_positions))
+    assert len(row_positions) == 5
 
 
 def test_binlog_files_and_transaction_ids_compare_as_numbers(spark: SparkSession) -> None:
@@ -157,9 +157,9 @@ UUID = "0e4d5dcd-a33b-11ea-80f1-02010a22a99e"
 def test_mysql_gtids_with_and_without_tag_order_by_number(spark: SparkSession) -> None:
     for prefix in (UUID, f"{UUID}:billing", f"{UUID}:tag_2"):
         gtids = [f"{prefix}:{number}" for number in (1, 9, 10, 99, 100, 2**40)]
-        found = positions(spark, [binlog_event(None, gtid=gtid) for gtid in gtids], "mysql")
-        assert found == sorted(set(found))
-        assert len(found) == len(gtids)
+        row_positions = positions(spark, [binlog_event(None, gtid=gtid) for gtid in gtids], "mysql")
+        assert row_positions == sorted(set(row_positions))
+        assert len(row_positions) == len(gtids)
 
 
 def test_a_binlog_row_without_any_coordinates_has_no_position(spark: SparkSession) -> None:
