@@ -66,29 +66,29 @@ def test_a_claim_brings_what_another_driver_published_since_the_head_was_read(
     spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
 ) -> None:
     first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
-    held = first.claim(first.head())
+    entry = first.claim(first.head())
     read_too_early = second.head()
-    held = following(held, "first")
-    first.publish([held], transactions)
+    entry = following(entry, "first")
+    first.publish([entry], transactions)
     taken = second.claim(read_too_early)
-    assert (taken.batch, taken.run, taken.writer) == (1, "second", held.writer + 1)
-    assert (taken.tables, taken.frontier) == (held.tables, held.frontier)
+    assert (taken.batch, taken.run, taken.writer) == (1, "second", entry.writer + 1)
+    assert (taken.tables, taken.frontier) == (entry.tables, entry.frontier)
     with pytest.raises(FencedError):
-        first.publish([following(held, "first")], transactions)
+        first.publish([following(entry, "first")], transactions)
 
 
 def test_a_claim_that_knew_too_little_takes_no_publication_back(
     spark: SparkSession, tmp_path: Path, transactions: DataFrame
 ) -> None:
     first = driver(spark, tmp_path, "first")
-    held = following(first.claim(first.head()), "first")
+    entry = following(first.claim(first.head()), "first")
     read_too_early = first.head()
-    first.publish([held], transactions)
+    first.publish([entry], transactions)
     # Killed right after its claim, which repeats what it had read.
     driver(spark, tmp_path, "second").claim(read_too_early)
     head = driver(spark, tmp_path, "third").head()
-    assert (head.batch, head.tables, head.frontier) == (1, held.tables, held.frontier)
-    assert (head.run, head.writer) == ("second", held.writer + 1)
+    assert (head.batch, head.tables, head.frontier) == (1, entry.tables, entry.frontier)
+    assert (head.run, head.writer) == ("second", entry.writer + 1)
 
 
 @DIRECT
@@ -97,12 +97,12 @@ def test_a_driver_that_knew_too_little_claims_what_was_released_meanwhile(
 ) -> None:
     first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
     read_too_early = second.head()
-    held = following(first.claim(first.head()), "first")
-    first.publish([held], transactions)
-    first.release(held)
+    entry = following(first.claim(first.head()), "first")
+    first.publish([entry], transactions)
+    first.release(entry)
     taken = second.claim(read_too_early)
-    assert (taken.batch, taken.tables, taken.frontier) == (1, held.tables, held.frontier)
-    assert (taken.writer, taken.released) == (held.writer + 1, True)
+    assert (taken.batch, taken.tables, taken.frontier) == (1, entry.tables, entry.frontier)
+    assert (taken.writer, taken.released) == (entry.writer + 1, True)
     # The claim repeats that head, so it can stand alone, and the driver can release the ledger.
     assert driver(spark, tmp_path, "third", direct=direct).head().read_at == taken.read_at
     second.release(taken)
@@ -119,18 +119,18 @@ def test_a_release_tells_the_next_driver_that_nobody_writes_until_somebody_claim
     spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
 ) -> None:
     first, second = (driver(spark, tmp_path, run, direct=direct) for run in ("first", "second"))
-    held = following(first.claim(first.head()), "first")
-    first.publish([held], transactions)
+    entry = following(first.claim(first.head()), "first")
+    first.publish([entry], transactions)
     assert not second.head().released
     files = files_of(tmp_path / "ledger")
-    first.release(held)
+    first.release(entry)
     released = second.head()
-    assert (released.released, released.batch, released.frontier) == (True, 1, held.frontier)
+    assert (released.released, released.batch, released.frontier) == (True, 1, entry.frontier)
     # Who released must claim again before it writes.
     with pytest.raises(FencedError):
-        first.publish([following(held, "first")], transactions)
+        first.publish([following(entry, "first")], transactions)
     taken = second.claim(released)
-    assert (taken.released, taken.tables, taken.run) == (True, held.tables, "second")
+    assert (taken.released, taken.tables, taken.run) == (True, entry.tables, "second")
     # Neither a claim nor a release is a file.
     assert files_of(tmp_path / "ledger") == files
     third = driver(spark, tmp_path, "third", direct=direct)
@@ -156,11 +156,11 @@ def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
     spark: SparkSession, tmp_path: Path, transactions: DataFrame
 ) -> None:
     first = driver(spark, tmp_path / "_lakeingest", "first")
-    held = replace(first.claim(first.head()), batch=98)
+    entry = replace(first.claim(first.head()), batch=98)
     beside = driver(spark, tmp_path / "_lakeingest", "first")
     for _ in range(2):
-        held = following(held, "first")
-        first.publish([held], transactions)
+        entry = following(entry, "first")
+        first.publish([entry], transactions)
     path = tmp_path / LEDGER_FOLDER
     assert len(files_of(path)) == 1
     ledger = deltalake.DeltaTable(str(path))
@@ -170,9 +170,9 @@ def test_every_hundredth_publication_joins_the_ledgers_files_and_no_row_is_lost(
     assert open_lake(spark, str(tmp_path)).snapshot().batch == 100
     assert first.unknown_ends(["0001"]) == 0
     assert first.unknown_ends(["0001", "0002"]) == 1
-    held = following(beside.head(), "first")
-    assert held.batch == 101
-    first.publish([held], transactions)
+    entry = following(beside.head(), "first")
+    assert entry.batch == 101
+    first.publish([entry], transactions)
 
 
 @pytest.mark.parametrize("published", [True, further(False)])
@@ -184,10 +184,10 @@ def test_runs_that_claimed_and_failed_are_not_all_looked_at_by_the_next(
     published: bool,
 ) -> None:
     first = driver(spark, tmp_path, "first")
-    held = first.claim(first.head())
+    entry = first.claim(first.head())
     if published:
-        held = following(held, "first")
-        first.publish([held], transactions)
+        entry = following(entry, "first")
+        first.publish([entry], transactions)
     for run in range(3):
         failing = driver(spark, tmp_path, f"failing-{run}")
         failing.claim(failing.head())
@@ -200,7 +200,7 @@ def test_runs_that_claimed_and_failed_are_not_all_looked_at_by_the_next(
 
     monkeypatch.setattr(delta, "commits", counted)
     head = driver(spark, tmp_path, "next").head()
-    assert (head.batch, head.tables, head.run) == (held.batch, held.tables, "failing-2")
+    assert (head.batch, head.tables, head.run) == (entry.batch, entry.tables, "failing-2")
     assert len(looked_at) == 1
 
 
@@ -208,13 +208,13 @@ def test_looks_at_recent_transactions_and_the_newest_publication_open_no_older_f
     spark: SparkSession, tmp_path: Path
 ) -> None:
     first = driver(spark, tmp_path / "_lakeingest", "first")
-    held = first.claim(first.head())
+    entry = first.claim(first.head())
     places = [f"00001{lsn:016X}{lsn:016X}" for lsn in (100, 200, 300)]
     for n, place in enumerate(places):
-        held = following(held, "first")
-        held = replace(held, frontier=replace(held.frontier, end_position=place))
+        entry = following(entry, "first")
+        entry = replace(entry, frontier=replace(entry.frontier, end_position=place))
         row = (f"{n}:1", n, place, None, 1, [("public.a", 1)])
-        first.publish([held], spark.createDataFrame([row], TRANSACTION))
+        first.publish([entry], spark.createDataFrame([row], TRANSACTION))
     path = tmp_path / LEDGER_FOLDER
     ledger = spark.read.format("delta").load(str(path))
     for older in ledger.where("batch < 3").select(F.input_file_name()).distinct().collect():
@@ -240,10 +240,10 @@ def test_a_ledger_that_knew_no_paths_goes_on_and_names_them_from_then_on(
     spark: SparkSession, tmp_path: Path, transactions: DataFrame, direct: bool
 ) -> None:
     lake, path = tmp_path, str(tmp_path / LEDGER_FOLDER)
-    held = [following(Publication(writer=1), "first")]
-    entry = json.loads(held[0].to_json("shop", PUBLICATION))
+    heads = [following(Publication(writer=1), "first")]
+    entry = json.loads(heads[0].to_json("shop", PUBLICATION))
     del entry["paths"]
-    own, of_source = publication_rows(spark, held, ""), transaction_rows(held, transactions, {})
+    own, of_source = publication_rows(spark, heads, ""), transaction_rows(heads, transactions, {})
     rows = own.unionByName(of_source).drop("paths")
     rows.write.format("delta").option("userMetadata", json.dumps(entry)).save(path)
     assert open_lake(spark, str(lake)).snapshot().versions == {"a": 1}
