@@ -36,9 +36,9 @@ GTID = "24dac24e-8f0f-11ee-b9d1-0242ac120002:23"
 def test_a_number_is_a_batch_a_date_a_time_and_other_text_a_transaction(
     as_of: int | str | datetime, meant: object
 ) -> None:
-    found = parse_as_of(as_of)
-    assert found == meant
-    assert type(found) is type(meant)
+    point = parse_as_of(as_of)
+    assert point == meant
+    assert type(point) is type(meant)
 
 
 @pytest.mark.parametrize("as_of", ["", " ", "tx:", "tx: ", True, 3.5, b"2"])

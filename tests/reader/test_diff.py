@@ -91,7 +91,7 @@ TOLD = (2, 3)
 
 
 @pytest.fixture(scope="module")
-def told(grown: Lake) -> dict[tuple[int, str], list[Row]]:
+def diffs(grown: Lake) -> dict[tuple[int, str], list[Row]]:
     """What ``diff`` shows of each publication and table."""
     return {
         (number, name): diff.table(name).collect()
@@ -101,58 +101,58 @@ def told(grown: Lake) -> dict[tuple[int, str], list[Row]]:
 
 
 def test_rows_of_the_snapshot_that_the_first_transaction_left_alone_are_no_updates(
-    grown: Lake, told: dict[tuple[int, str], list[Row]]
+    grown: Lake, diffs: dict[tuple[int, str], list[Row]]
 ) -> None:
     [(op, before, after)] = rows(grown.diff("1:200").table("public.a"))
     assert (op, before) == ("update", (1, 1))
     assert isinstance(after, tuple)
-    assert told[2, "public.a"] == [(op, before, after)]
+    assert diffs[2, "public.a"] == [(op, before, after)]
 
 
 def test_a_row_that_an_incremental_snapshot_sent_is_no_update(
-    told: dict[tuple[int, str], list[Row]],
+    diffs: dict[tuple[int, str], list[Row]],
 ) -> None:
     ops: dict[int, dict[str, list[str]]] = {number: {} for number in TOLD}
-    for (number, name), found in told.items():
-        ops[number][name.removeprefix("public.")] = [row["op"] for row in found]
+    for (number, name), changes in diffs.items():
+        ops[number][name.removeprefix("public.")] = [row["op"] for row in changes]
     assert ops[2] == {"a": ["update"], "c": ["insert"], "times": ["insert"]}
     assert ops[3] == {"a": ["delete"], "b": ["delete"], "c": [], "times": ["update"]}
 
 
 def test_times_that_differ_by_a_microsecond_are_different(
-    told: dict[tuple[int, str], list[Row]],
+    diffs: dict[tuple[int, str], list[Row]],
 ) -> None:
-    [(op, before, after)] = told[3, "public.times"]
+    [(op, before, after)] = diffs[3, "public.times"]
     assert (op, after["v"] - before["v"]) == ("update", timedelta(microseconds=1))
 
 
 def test_a_row_that_was_removed_or_truncated_is_a_delete(
-    told: dict[tuple[int, str], list[Row]],
+    diffs: dict[tuple[int, str], list[Row]],
 ) -> None:
     for name, id_ in (("public.a", 1), ("public.b", 9)):
-        [(op, before, after)] = told[3, name]
+        [(op, before, after)] = diffs[3, name]
         assert (op, before["id"], after) == ("delete", id_, None)
 
 
 def test_before_and_after_lead_from_one_publication_to_the_next(
-    grown: Lake, told: dict[tuple[int, str], list[Row]]
+    grown: Lake, diffs: dict[tuple[int, str], list[Row]]
 ) -> None:
     snapshots = {snapshot.batch: snapshot for snapshot in grown.snapshots()}
 
     @cache
-    def known(name: str, version: int) -> set[str]:
+    def table_at(name: str, version: int) -> set[str]:
         shown = next(s for s in snapshots.values() if s.versions.get(name) == version)
         return {json.dumps(row.asDict(), default=str) for row in shown.table(name).collect()}
 
-    for (number, name), found in told.items():
+    for (number, name), changes in diffs.items():
         before, after = (
-            {json.dumps(row[side].asDict(), default=str) for row in found if row[side]}
+            {json.dumps(row[side].asDict(), default=str) for row in changes if row[side]}
             for side in ("before", "after")
         )
         earlier = snapshots[number - 1].versions.get(name)
-        then = set() if earlier is None else known(name, earlier)
+        then = set() if earlier is None else table_at(name, earlier)
         assert before <= then
-        assert (then - before) | after == known(name, snapshots[number].versions[name])
+        assert (then - before) | after == table_at(name, snapshots[number].versions[name])
 
 
 def test_a_transaction_that_shares_its_publication_is_refused(grown: Lake) -> None:

@@ -119,8 +119,8 @@ def test_views_are_bound_to_their_snapshot(spark: SparkSession, lake: Lake) -> N
 def test_metadata_shows_the_deleted_row_and_what_it_was_decided_by(lake: Lake) -> None:
     shown = lake.snapshot().table(LINES, metadata=True)
     assert shown.columns[-3:] == ["_position", "_deleted", "_column_positions"]
-    kept = shown.select("`order.id`", "line", "_deleted")
-    assert rows(kept) == [(9, 1, False), (9, 2, True), (10, 1, False)]
+    lines = shown.select("`order.id`", "line", "_deleted")
+    assert rows(lines) == [(9, 1, False), (9, 2, True), (10, 1, False)]
 
 
 def test_history_lists_publications_and_transactions_the_sources(lake: Lake) -> None:
@@ -128,16 +128,16 @@ def test_history_lists_publications_and_transactions_the_sources(lake: Lake) -> 
         (row["batch"], row["transactions"], row["events"]) for row in lake.history().collect()
     ]
     assert history == [(3, 1, 1), (2, 1, 1), (1, 1, 4)]
-    found = [(row["batch"], row["transaction_id"]) for row in lake.transactions().collect()]
-    assert found == [(3, THIRD), (2, SECOND), (1, FIRST)]
+    transactions = [(row["batch"], row["transaction_id"]) for row in lake.transactions().collect()]
+    assert transactions == [(3, THIRD), (2, SECOND), (1, FIRST)]
     counted = lake.transactions().where("batch = 1").select("events", "events_by_table").first()
     assert counted is not None
     assert tuple(counted) == (4, {LINES: 3, NOTES: 1})
 
 
 def test_schemas_tell_what_a_table_looked_like_since_which_batch(lake: Lake) -> None:
-    told = [(row["batch"], row["columns"]) for row in lake.schemas(NOTES).collect()]
-    assert told == [(1, "`note` STRING")]
+    schemas = [(row["batch"], row["columns"]) for row in lake.schemas(NOTES).collect()]
+    assert schemas == [(1, "`note` STRING")]
     assert {row["collection"] for row in lake.schemas().collect()} == {LINES, NOTES}
 
 
