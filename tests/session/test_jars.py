@@ -36,13 +36,13 @@ class Resolver:
     """Stands where Spark's resolver is, and notes what it was asked for."""
 
     def __init__(self) -> None:
-        self.asked: list[list[str]] = []
+        self.requests: list[list[str]] = []
         self.content: Callable[[str], bytes] = str.encode
 
     def __call__(
         self, coordinates: Sequence[str], folder: Path, excludes: Sequence[str] = ()
     ) -> list[Path]:
-        self.asked.append(list(coordinates))
+        self.requests.append(list(coordinates))
         for coordinate in coordinates:
             group, name, version = coordinate.split(":")
             (folder / f"{group}_{name}-{version}.jar").write_bytes(self.content(name))
@@ -70,13 +70,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolver: Resolver) 
 
 def test_nothing_is_downloaded_when_all_jars_are_present(folder: Path, resolver: Resolver) -> None:
     assert jars.ensure_jars(["delta"]) == [folder / "alpha-1.jar", folder / "beta-1.jar"]
-    assert resolver.asked == []
+    assert resolver.requests == []
 
 
 def test_only_the_missing_jar_is_resolved(folder: Path, resolver: Resolver) -> None:
     (folder / "beta-1.jar").unlink()
     assert folder / "beta-1.jar" in jars.ensure_jars(["delta", "kafka"])
-    assert resolver.asked == [["org.example:beta:1"]]
+    assert resolver.requests == [["org.example:beta:1"]]
     assert (folder / "beta-1.jar").read_bytes() == b"beta"
 
 
@@ -85,7 +85,7 @@ def test_a_jar_of_a_group_that_was_not_asked_for_may_be_missing(
 ) -> None:
     (folder / "gamma-1.jar").unlink()
     jars.ensure_jars(["delta"])
-    assert resolver.asked == []
+    assert resolver.requests == []
 
 
 @pytest.mark.parametrize(
