@@ -27,6 +27,7 @@ from lakeingest.apply.parallel import in_parallel
 from lakeingest.apply.window.window import PipelineLog
 from lakeingest.commit_note import CommitNote, schema_token, token
 from lakeingest.config.model import PipelineConfig
+from lakeingest.config.model.consistency import adopted_but_not_read
 from lakeingest.config.streamer.checkpoint import Checkpoint
 from lakeingest.errors import ConfigError, TransientError
 from lakeingest.ledger.delta import DeltaLedger
@@ -207,10 +208,7 @@ def refuse_settings(config: PipelineConfig, topics: Sequence[str]) -> None:
     others = sorted(map(names.plain, names.without(topics, collections)))
     unread_tables = [name for name in collections if names.topic(name) not in topics]
     if unread_tables:
-        fault = (
-            f"no topic of {', '.join(unread_tables)} is read, so it would receive no further "
-            "changes. Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
-        )
+        fault = adopted_but_not_read(unread_tables)
     elif others:
         fault = (
             f"{', '.join(others)} would be loaded from the beginning of their topics, beside "

@@ -8,7 +8,7 @@ set.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lakeingest.config.hudi.table_services import service_problems
@@ -277,15 +277,20 @@ def _adoption(config: PipelineConfig) -> Iterator[str]:
         )
     tables = [name for name in adopted if not config.source.selects(name)]
     if tables:
-        yield (
-            f"{setting}: no topic of {', '.join(tables)} is read, so it would receive no further "
-            "changes. Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
-        )
+        yield f"{setting}: {adopted_but_not_read(tables)}"
     if not config.deletes_are_hard("hudi"):
         yield (
             f"{setting}: Hudi removes a deleted row from tables of Hudi Streamer's for good. Set "
             "lakeingest.deletes=hard, which keeps the positions of deleted rows in a table beside"
         )
+
+
+def adopted_but_not_read(tables: Sequence[str]) -> str:
+    """Return what is wrong with adopted tables whose topics are not read, and what to do."""
+    return (
+        f"no topic of {', '.join(tables)} is read, so it would receive no further changes. "
+        "Correct the name, lakeingest.source.topic.prefix or lakeingest.source.topics"
+    )
 
 
 def _checkpoints(config: PipelineConfig) -> Iterator[str]:
